@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use roctop::item::Item;
 use roctop::model::{Options, Store};
-use roctop::ui::{Effect, Flow};
+use roctop::ui::{Effect, LoopControl};
 use roctop_scenario::{BEGIN, Scenario};
 
 fn main() -> anyhow::Result<()> {
@@ -23,12 +23,12 @@ fn main() -> anyhow::Result<()> {
         ..Options::default()
     };
     let store = Arc::new(Mutex::new(Store::new(options)));
-    let (told, begun) = (store.clone(), Instant::now());
+    let (filled, begun) = (store.clone(), Instant::now());
     std::thread::spawn(move || {
         let mut items = scenario.items().into_iter().peekable();
         loop {
             let now = BEGIN + start * 1_000_000_000 + begun.elapsed().as_nanos() as u64;
-            if let Ok(mut store) = told.lock() {
+            if let Ok(mut store) = filled.lock() {
                 while let Some((at, item)) = items.next_if(|timed| timed.0 <= now) {
                     store.apply(&Item::Now(at));
                     store.apply(&item);
@@ -42,10 +42,10 @@ fn main() -> anyhow::Result<()> {
     });
     let tty = File::options().read(true).write(true).open("/dev/tty")?;
     roctop::ui::run(tty, &store, &mut |effect| match effect {
-        Effect::None | Effect::Idle | Effect::Redraw | Effect::Suspend => Flow::Go,
-        Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
-        Effect::Export { name, bytes } => Flow::Say(format!("would write {name}, {} bytes", bytes.len())),
-        other => Flow::Say(format!("would do {other:?}")),
+        Effect::None | Effect::Idle | Effect::Redraw | Effect::Suspend => LoopControl::Continue,
+        Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
+        Effect::Export { name, bytes } => LoopControl::Say(format!("would write {name}, {} bytes", bytes.len())),
+        other => LoopControl::Say(format!("would do {other:?}")),
     })?;
     Ok(())
 }

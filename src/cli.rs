@@ -9,7 +9,7 @@ pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -49,10 +49,10 @@ pub struct Cli {
 /// The filter that `--filter` names, with presets written out.
 ///
 /// Errors: it is none; the message has the column.
-pub fn filter(text: &str, presets: &[(String, String)]) -> Result<Filter, Misuse> {
+pub fn filter(text: &str, presets: &[(String, String)]) -> Result<Filter, UsageError> {
     let text = query::with_presets(text, presets);
     Filter::parse(&text).map_err(|error| {
-        Misuse(format!(
+        UsageError(format!(
             "--filter: {} (column {} of '{text}')",
             error.message,
             error.column + 1
@@ -110,7 +110,7 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop diff before after")]
     Diff(Diff),
-    /// Write a stretch of time as a recording of its own.
+    /// Write a stretch of time as a separate recording.
     #[command(after_help = "Examples:
   roctop cut run --range 1.5s..2s -o part")]
     Cut(Cut),
@@ -124,7 +124,7 @@ pub enum Action {
     Devices(Devices),
     /// List the hardware counters of this machine's GPUs, and how many fit at once.
     Counters(Counters),
-    /// Tell what will work here, and why not.
+    /// Say what will work here, and why not.
     Doctor(Doctor),
     /// Install the libraries that stand in for ROCTracer and ROC-TX, with their headers, below a directory.
     DropIn(DropIn),
@@ -254,7 +254,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is no size; expected one such as 256K, 1M or 20G"))
 }
 
-/// Slots of a ring of so many bytes.
+/// Slots of a ring of this many bytes.
 fn ring_slots(text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if !(4096..=1 << 30).contains(&bytes) || !bytes.is_power_of_two() {

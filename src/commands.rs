@@ -4,14 +4,14 @@ pub mod devices;
 mod recordings;
 
 use crate::cli;
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 pub use crate::commands::devices::devices;
 use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;
 use crate::live;
 use crate::live::ingest::Gauging;
-use crate::live::run::{Job, headless, pass_on, tell};
+use crate::live::run::{Job, headless, pass_on, say};
 use crate::process::launch::{NotStarted, Program};
 use crate::process::rank;
 use crate::rocprofv3;
@@ -114,7 +114,7 @@ fn overview() -> Result<u8> {
     let nodes = topology::read(Path::new("/"));
     let gpus: Vec<_> = nodes.iter().filter(|node| node.is_gpu()).collect();
     if gpus.is_empty() {
-        writeln!(out, "no GPU in the driver's topology")?;
+        writeln!(out, "no AMD GPU found")?;
     }
     for (number, gpu) in gpus.iter().enumerate() {
         let memory = gpu.memory as f64 / f64::from(1 << 30);
@@ -170,15 +170,15 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
 /// `roctop demo`: the built-in workload.
 pub fn demo(options: &cli::Demo) -> Result<u8> {
     if !options.seconds.is_finite() || options.seconds < 0.0 {
-        let told = format!("--seconds takes a number from 0 on, not {}", options.seconds);
-        return Err(Misuse(told).into());
+        let message = format!("--seconds takes a number from 0 on, not {}", options.seconds);
+        return Err(UsageError(message).into());
     }
     let own = std::env::current_exe()?;
     let screen = Screen::wanted(options.no_ui);
     let mut variables = vec![(ENV_DEMO.into(), options.seconds.to_string().into())];
     if screen == Screen::Live {
         // Its model has some of whole GPUs, which disturb nothing.
-        variables.extend(Request::new(Mode::Device, vec!["made-up".to_owned()]).variables());
+        variables.extend(Request::new(Mode::Device, vec!["synthetic".to_owned()]).variables());
     }
     let job = Job {
         title: Some("demo".into()),
@@ -193,9 +193,9 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
     let program = match Program::find(words) {
         Ok(program) => program,
         Err(NotStarted { code, reason }) => {
-            tell(&reason);
+            say(&reason);
             if let Some(name) = command_named(words) {
-                tell(&format!(
+                say(&format!(
                     "'{name}' is a command of roctop's own; its options go behind it: roctop {name} …"
                 ));
             }
@@ -203,7 +203,7 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
         }
     };
     if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !job.no_collect) {
-        tell(&format!("nothing of this program can be recorded: {obstacle}"));
+        say(&format!("nothing of this program can be recorded: {obstacle}"));
     }
     let exit = match screen {
         Screen::Live => live::live(&program, job, look)?,
@@ -241,7 +241,7 @@ fn passes(
     job: &dyn Fn(Option<&Request>, usize) -> Job,
 ) -> Result<u8> {
     for (number, request) in (1..).zip(requests).take(requests.len().saturating_sub(1)) {
-        tell(&format!("pass {number} of {}: {}", requests.len(), request.text()));
+        say(&format!("pass {number} of {}: {}", requests.len(), request.text()));
         let code = start(words, &job(Some(request), number), screen, look)?;
         if code != 0 {
             return Ok(code);
@@ -250,7 +250,7 @@ fn passes(
     if requests.len() > 1
         && let Some(last) = requests.last()
     {
-        tell(&format!("pass {0} of {0}: {1}", requests.len(), last.text()));
+        say(&format!("pass {0} of {0}: {1}", requests.len(), last.text()));
     }
     start(words, &job(requests.last(), requests.len().max(1)), screen, look)
 }

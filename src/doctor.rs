@@ -163,7 +163,7 @@ fn agents(report: &mut Report) {
         .map(topology::Node::name)
         .collect();
     if gpus.is_empty() {
-        let text = "no GPU in the driver's topology; 'roctop demo', 'open' and 'export' work all the same";
+        let text = "no AMD GPU found; 'roctop demo', 'open' and 'export' work all the same";
         report.add(Verdict::Note, "agents", text);
         return;
     }

@@ -15,13 +15,13 @@ pub use self::attached::attach;
 pub use self::launched::live;
 pub use self::replay::replay;
 
-use crate::ui::Flow;
+use crate::ui::LoopControl;
 use rustix::process::Signal;
 
 /// Sends the signal of that number, if there is one.
-fn named(number: i32, send: impl FnOnce(Signal) -> Flow) -> Flow {
+fn named(number: i32, send: impl FnOnce(Signal) -> LoopControl) -> LoopControl {
     match Signal::from_named_raw(number) {
         Some(signal) => send(signal),
-        None => Flow::Say(format!("there is no signal {number}")),
+        None => LoopControl::Say(format!("there is no signal {number}")),
     }
 }

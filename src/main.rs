@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{CommandFactory, Parser};
-use roctop::cli::usage_error::Misuse;
+use roctop::cli::usage_error::UsageError;
 use roctop::cli::{Action, Cli};
 use roctop::counters;
 use roctop::demo;
@@ -58,10 +58,10 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
         Ok(code) => code.into(),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            run::tell(&format!("{error:#}"));
+            run::say(&format!("{error:#}"));
             match error.downcast_ref::<NotStarted>() {
                 Some(refused) => refused.code.into(),
-                None if error.is::<Misuse>() => 2.into(),
+                None if error.is::<UsageError>() => 2.into(),
                 None => ExitCode::FAILURE,
             }
         }
@@ -71,12 +71,12 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
 fn act(cli: Cli) -> anyhow::Result<u8> {
     use roctop::commands;
     match cli.action {
-        None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(Misuse(
+        None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(UsageError(
             "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone lists GPUs and running sessions".into(),
         )
         .into()),
         Some(Action::Run(options)) if options.is_nothing() => {
-            Err(Misuse("no program was named: roctop run [OPTIONS] APP ARGS".into()).into())
+            Err(UsageError("no program was named: roctop run [OPTIONS] APP ARGS".into()).into())
         }
         None => commands::run(&cli.run),
         Some(Action::Run(options)) => commands::run(&options),

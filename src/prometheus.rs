@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a client may take for its request, and to take the answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of a request that are looked at.
 const REQUEST: usize = 4096;
 
@@ -29,7 +29,7 @@ impl Endpoint {
         Ok(Self(listener))
     }
 
-    /// Answers from a thread of its own until the process ends, one client after the other.
+    /// Answers from a separate thread until the process ends, one client after the other.
     pub fn serve(self, store: Arc<Mutex<Store>>) -> Result<()> {
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             for client in self.0.incoming().flatten() {
@@ -42,8 +42,8 @@ impl Endpoint {
 }
 
 fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut request = Vec::new();
     let mut part = [0u8; 512];
     while request.len() < REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -69,7 +69,7 @@ fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
     )
 }
 
-/// One value with the words that tell which it is.
+/// One value with the labels that identify it.
 type Sample = (Vec<(&'static str, String)>, f64);
 
 /// The text of all metrics.

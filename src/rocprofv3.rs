@@ -25,7 +25,7 @@ use crate::export::Format;
 use crate::export::options::Kind;
 use crate::item;
 use crate::item::Exit;
-use crate::live::run::{Job, headless, pass_on, tell};
+use crate::live::run::{Job, headless, pass_on, say};
 use crate::process::launch::Program;
 use crate::process::rank::{Rank, Ranks};
 use crate::process::supervise::exit_of;
@@ -53,7 +53,7 @@ pub fn is_called(name: Option<&std::ffi::OsStr>) -> bool {
 
 /// How many jobs the text of an input file has, by the ending of its name.
 ///
-/// Errors: as a run with it would tell.
+/// Errors: those of a run with it.
 pub fn jobs_of(text: &str, ending: &str) -> Result<usize> {
     Ok(input::parse(text, ending)?.jobs.len())
 }
@@ -91,7 +91,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         return Ok(0);
     }
     if program.is_empty() {
-        tell("Fatal error: No application provided");
+        say("Fatal error: No application provided");
         return Ok(1);
     }
     let program = Program::find(&program)?;
@@ -133,7 +133,7 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
             Exit::Signal(signal) => format!("signal {signal}"),
             Exit::Unknown => "an unknown exit code".to_owned(),
         };
-        tell(&format!(
+        say(&format!(
             "the program ended with {how} in pass {number} of {}: the passes after it are not run",
             plans.len()
         ));
@@ -142,20 +142,20 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
     Ok(0)
 }
 
-/// Tells what a plan does not do, before it is done.
+/// Says what a plan does not do, before it is done.
 fn forewarn(plan: &Plan) {
     if plan.level >= Level::Warning {
         for (option, why) in &plan.moot {
-            tell(&format!("{option}: {why}"));
+            say(&format!("{option}: {why}"));
         }
     }
     if plan.level >= Level::Info {
         for (option, value) in &plan.choice.config {
-            tell(&format!("config: {option} = {value}"));
+            say(&format!("config: {option} = {value}"));
         }
     }
     if plan.is_idle() {
-        tell("Warning: No tracing options were enabled.");
+        say("Warning: No tracing options were enabled.");
     }
 }
 
@@ -171,7 +171,7 @@ fn untraced(program: &Program) -> std::process::Command {
 pub(crate) fn counters_of(path: &Path) -> Result<Vec<Groups>> {
     let input = input::read(path)?;
     for unread in &input.unread {
-        tell(&format!("{}: {unread}", path.display()));
+        say(&format!("{}: {unread}", path.display()));
     }
     let counters = |(number, job): (usize, &Settings)| {
         plan::counters(job)?.with_context(|| format!("{}: pass {number} names no counter", path.display()))
@@ -198,7 +198,7 @@ fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
             show::info(&listed, &mut out)?;
         }
         for problem in &listed.problems {
-            tell(&format!("counters: {problem}"));
+            say(&format!("counters: {problem}"));
         }
     }
     Ok(u8::from(!listed.problems.is_empty()))
@@ -245,7 +245,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     }
     if plan.level >= Level::Info {
         for (name, value) in &variables {
-            tell(&format!("variable: {}={}", name.display(), value.display()));
+            say(&format!("variable: {}={}", name.display(), value.display()));
         }
     }
     let job = Job {
@@ -261,7 +261,7 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
     Ok(exit)
 }
 
-/// What is wanted of the collector besides the usual: calls of HSA, and arguments where a file tells them.
+/// What the collector records in addition: calls of HSA, and arguments where a file shows them.
 fn words_of(plan: &Plan) -> u64 {
     let hsa = if plan.wants_hsa() { wanted::HSA_API } else { 0 };
     let hip = [Kind::HipRuntime, Kind::HipCompiler];

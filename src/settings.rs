@@ -3,17 +3,17 @@
 //! Reading is strict: what is not known is an error that names the line.
 
 mod columns;
-mod place;
+mod path;
 mod preset;
 mod schema;
 mod thresholds;
 pub mod yaml;
 
-pub use self::place::{directory, path};
+pub use self::path::{directory, path};
 pub use self::preset::keep_preset;
 pub use self::schema::schema;
 
-use self::place::is_named;
+use self::path::is_named;
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
 use crate::query::Filter;

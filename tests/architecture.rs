@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Names that modules had, each with what to use instead.
-const RETIRED: [(&str, &str); 24] = [
+const RETIRED: [(&str, &str); 26] = [
     ("pump", "ingest"),
     ("keeper", "pty_keeper"),
     ("fate", "exit_cause"),
@@ -31,6 +31,8 @@ const RETIRED: [(&str, &str); 24] = [
     ("guard", "throttle"),
     ("left", "orphans"),
     ("utils", "the name of what it does"),
+    ("place", "path, placement or affinity"),
+    ("list_id", "tab"),
 ];
 
 fn root() -> &'static Path {

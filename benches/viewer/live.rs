@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use roctop::clocks::{boottime, of_process, of_thread};
-use roctop::live::ingest::{Gauging, Pump};
+use roctop::live::ingest::{Gauging, Ingest};
 use roctop::model::{Fresh, Options, Store};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::map::RingFile;
@@ -121,7 +121,7 @@ fn floor() -> Result<()> {
 fn without_drawing() -> Result<()> {
     with_program(|session, orders| {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
-        let pump = Pump::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
+        let ingest = Ingest::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
         std::thread::sleep(WARM);
         let spent = || of_process().saturating_sub(Duration::from_nanos(orders.spent.load(Ordering::Relaxed)));
         let (before, wrote, began) = (spent(), orders.written.load(Ordering::Relaxed), Instant::now());
@@ -131,7 +131,7 @@ fn without_drawing() -> Result<()> {
         while !orders.stopped.load(Ordering::Acquire) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        pump.stop()?;
+        ingest.stop()?;
         let totals = store
             .lock()
             .map_err(|_| anyhow::anyhow!("the store"))?

@@ -112,7 +112,7 @@ pub struct Ring {
     pub ring: Option<u64>,
 }
 
-/// Gauges: what the driver tells of the GPUs.
+/// Gauges: what the driver reports on the GPUs.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Gauges and counters")]
 pub struct Gauges {
@@ -212,7 +212,7 @@ impl DispatchSource {
 }
 
 impl Domains {
-    /// What is recorded besides the usual, bits of `roctop_ring::session::wanted`.
+    /// What is recorded in addition, bits of `roctop_ring::session::wanted`.
     pub const fn wanted(self) -> u64 {
         let hsa = if self.hsa_trace { wanted::HSA_API } else { 0 };
         let arguments = if self.args { wanted::ARGUMENTS } else { 0 };
@@ -230,7 +230,7 @@ pub struct Record {
     /// Answer Prometheus here while the program runs: PORT of this machine alone, or ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = crate::prometheus::address)]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Keep so many bytes of records, as 500M or 20G; the oldest go first and are counted.
+    /// Keep this many bytes of records, as 500M or 20G; the oldest go first and are counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
     #[command(flatten)]
@@ -249,7 +249,7 @@ pub struct Record {
 /// Options of the demo.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// End after this many seconds; 0 goes on until told to stop.
+    /// End after this many seconds; 0 goes on until a signal stops it.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
     pub seconds: f64,
     /// No screen: print a summary on standard error when it ends.

@@ -4,12 +4,12 @@ use std::fmt;
 
 /// What was asked for cannot be: the exit code is that of a wrong command line.
 #[derive(Debug)]
-pub struct Misuse(pub String);
+pub struct UsageError(pub String);
 
-impl fmt::Display for Misuse {
+impl fmt::Display for UsageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Misuse {}
+impl std::error::Error for UsageError {}

@@ -1,4 +1,4 @@
-//! `roctop devices`: the driver's topology, and what it tells of each GPU now.
+//! `roctop devices`: the driver's topology, and what it reports on each GPU now.
 
 use crate::cli;
 use crate::clocks::boottime;

@@ -1,7 +1,7 @@
 //! What is done with recordings.
 
 use crate::cli;
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
@@ -9,7 +9,7 @@ use crate::export::options::{Choice, KernelNames, Layout};
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
 use crate::live;
-use crate::live::run::{tell, tell_all};
+use crate::live::run::{say, say_all};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::recording;
@@ -64,7 +64,7 @@ fn inside(path: &Path) -> Vec<PathBuf> {
 fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
     let whole = Merged::new(recordings.iter().collect())?;
     for line in whole.alignment() {
-        tell(&line);
+        say(&line);
     }
     Ok(whole)
 }
@@ -72,7 +72,7 @@ fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
 /// The machines on which something was recorded; what is wrong with what is known of them is said.
 fn hosts(recordings: &[Recording], collected: &Collected) -> Hosts {
     let (hosts, faults) = Hosts::of_recordings(recordings, &collected.run);
-    tell_all(&faults);
+    say_all(&faults);
     hosts
 }
 
@@ -99,7 +99,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     prepare_directory(&options.directory)?;
     let progress = Progress::new();
     let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
-    tell_all(&replay.warnings(&names(&recordings)));
+    say_all(&replay.warnings(&names(&recordings)));
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))
@@ -123,7 +123,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
         writeln!(std::io::stdout(), "{}", path.display())?;
     }
     if made.is_empty() {
-        tell("the recording holds no such records, so no file was written");
+        say("the recording holds no such records, so no file was written");
     }
     Ok(0)
 }
@@ -155,7 +155,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
 pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
     let thresholds = thresholds.collect::<Result<Vec<_>>>();
-    let thresholds = thresholds.map_err(|error| Misuse(error.to_string()))?;
+    let thresholds = thresholds.map_err(|error| UsageError(error.to_string()))?;
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
@@ -172,7 +172,7 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let mut code = 0;
     for threshold in &thresholds {
         for line in threshold.exceeded(&snapshot)? {
-            tell(&line);
+            say(&line);
             code = EXCEEDED;
         }
     }
@@ -199,7 +199,7 @@ fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
         store.apply_all(&items);
     })?;
     drop(progress);
-    tell_all(&replay.warnings(&names(recordings)));
+    say_all(&replay.warnings(&names(recordings)));
     Ok(store.snapshot(Fresh::All))
 }
 
@@ -216,7 +216,7 @@ pub fn compare(options: &cli::Diff) -> Result<u8> {
     Ok(0)
 }
 
-/// `roctop cut`: a stretch of time as a recording of its own.
+/// `roctop cut`: a stretch of time as a separate recording.
 pub fn cut(options: &cli::Cut) -> Result<u8> {
     let recordings = open_all(&options.recordings)?;
     let whole = merged(&recordings)?;
@@ -264,7 +264,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
         recorder,
     )?;
     drop(progress);
-    tell_all(&replay.warnings(&names(recordings)));
+    say_all(&replay.warnings(&names(recordings)));
     Ok(0)
 }
 
@@ -326,6 +326,6 @@ pub fn recover(options: &cli::Recover) -> Result<u8> {
     }
     let found = recording::recover(&session, &path, &mut || false)?;
     std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
-    tell(&format!("{}: {found}", path.display()));
+    say(&format!("{}: {found}", path.display()));
     Ok(0)
 }

@@ -31,14 +31,14 @@ pub struct OnAgent {
     pub sampling: Vec<Configuration>,
 }
 
-/// What the collector told.
+/// What the collector reported.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// GPUs with counters.
     pub agents: Vec<OnAgent>,
     /// GPUs, with counters or without.
     pub gpus: usize,
-    /// What cannot be had, and why.
+    /// What is not available, and why.
     pub problems: Vec<String>,
     /// Why program counters cannot be sampled.
     pub no_sampling: Vec<String>,
@@ -112,7 +112,9 @@ pub fn list(request: &Request) -> Result<Listed> {
         ));
     }
     if listed.agents.is_empty() && listed.problems.is_empty() {
-        listed.problems.push("the collector told nothing of counters".into());
+        listed
+            .problems
+            .push("the collector reported nothing on counters".into());
     }
     Ok(listed)
 }

@@ -5,7 +5,7 @@ use crate::counters::list::{Listed, list};
 use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
 use crate::counters::show::{self, Which};
 use crate::export;
-use crate::live::run::tell;
+use crate::live::run::say;
 use crate::model::Snapshot;
 use crate::pc_sampling::Wish;
 use anyhow::{Context, Result, bail};
@@ -76,7 +76,7 @@ fn planned(request: &Request) -> Result<Vec<Vec<String>>> {
         let mut text = Vec::new();
         show::plan(&passes, &mut text)?;
         for line in String::from_utf8_lossy(&text).lines() {
-            tell(line);
+            say(line);
         }
     }
     Ok(passes)
@@ -99,13 +99,13 @@ pub fn keep_present(request: &mut Request) -> Result<()> {
         return Ok(());
     }
     let gpus = list(&own)?.gpus;
-    // Where there is none at all, that is what is told.
+    // Where there is none at all, that is the message.
     let Some(last) = gpus.checked_sub(1) else { return Ok(()) };
     for group in &mut request.counters.groups {
         group.retain(|word| {
             let beyond = device(word).filter(|number| *number > last);
             if let Some(number) = beyond {
-                tell(&format!(
+                say(&format!(
                     "counters: {word} is left out: there is no GPU {number}, the last is {last}"
                 ));
             }
@@ -131,7 +131,7 @@ pub fn known() -> Result<Vec<String>> {
 
 /// A request of these counters, separated by blanks or commas, for one run. Says nothing on the way.
 ///
-/// Errors: one of them cannot be had, or they do not fit.
+/// Errors: one of them is not available, or they do not fit.
 pub fn fitting(text: &str) -> Result<Request> {
     let asked = names(&[text.to_owned()])?;
     let listed = list(&Request::new(Mode::List, asked.clone()))?;
@@ -177,7 +177,7 @@ fn offered(listed: &Listed, wish: &Wish) -> Result<()> {
         return Ok(());
     }
     if offers.is_empty() {
-        bail!("PC sampling cannot be had: {}", listed.no_sampling.join("; "));
+        bail!("PC sampling is not available: {}", listed.no_sampling.join("; "));
     }
     let texts: Vec<String> = offers.iter().map(ToString::to_string).collect();
     bail!("PC sampling by {wish} is not offered; these are: {}", texts.join("; "))
@@ -188,7 +188,7 @@ fn refuse(listed: &Listed) -> Result<()> {
         return Ok(());
     };
     for problem in others {
-        tell(&format!("counters: {problem}"));
+        say(&format!("counters: {problem}"));
     }
     bail!("counters: {last}; without --pmc the program runs, and gauges are there")
 }
@@ -196,7 +196,7 @@ fn refuse(listed: &Listed) -> Result<()> {
 /// `roctop counters --of`: what was counted in recordings.
 pub fn counted(snapshot: &Snapshot, format: cli::CountersFormat) -> Result<u8> {
     if !super::report::write(snapshot, format, &mut std::io::stdout().lock())? {
-        tell("no counters were collected there; 'roctop record --pmc …' does");
+        say("no counters were collected there; 'roctop record --pmc …' does");
         return Ok(1);
     }
     Ok(0)
@@ -234,7 +234,7 @@ pub fn counters(options: &cli::Counters) -> Result<u8> {
         show::plan(&listed.plan(&asked), &mut out)?;
     }
     for problem in &listed.problems {
-        tell(&format!("counters: {problem}"));
+        say(&format!("counters: {problem}"));
     }
     Ok(code(&listed))
 }
@@ -256,7 +256,7 @@ pub fn files(listed: &Listed, directory: &std::path::Path, name: &str) -> Result
         writeln!(std::io::stdout(), "{}", path.display())?;
     }
     for problem in &listed.problems {
-        tell(&format!("counters: {problem}"));
+        say(&format!("counters: {problem}"));
     }
     Ok(())
 }

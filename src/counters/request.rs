@@ -136,7 +136,7 @@ impl Request {
 }
 
 /// The most bytes of a definition file: it travels in the environment, where a text has 128 KiB.
-const MOST_DEFINITIONS: u64 = 120 << 10;
+const MAX_DEFINITION_BYTES: u64 = 120 << 10;
 
 /// Reads a file of counter definitions.
 ///
@@ -145,11 +145,11 @@ pub fn definitions(path: &Path) -> Result<String> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("cannot read the counter definitions {shown}"))?;
     let mut text = String::new();
-    file.take(MOST_DEFINITIONS + 1)
+    file.take(MAX_DEFINITION_BYTES + 1)
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read the counter definitions {shown}"))?;
-    if text.len() as u64 > MOST_DEFINITIONS {
-        bail!("the counter definitions {shown} are longer than {MOST_DEFINITIONS} bytes");
+    if text.len() as u64 > MAX_DEFINITION_BYTES {
+        bail!("the counter definitions {shown} are longer than {MAX_DEFINITION_BYTES} bytes");
     }
     check(&text).with_context(|| format!("the counter definitions {shown}"))?;
     Ok(text)

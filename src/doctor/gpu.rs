@@ -1,6 +1,6 @@
 //! `roctop doctor --gpu`: what this GPU, driver and run-time do, checked on the GPU itself.
 //!
-//! Each check is a process ([`step`]) with a time limit of its own: the program that the viewer carries, alone or under
+//! Each check is a process ([`step`]) with its own time limit: the program that the viewer carries, alone or under
 //! the collector. They go from harmless to daring; what one found unfit the later ones avoid. [`judge`] compares what a
 //! program says of itself with what was recorded of it, [`verdict`] draws the level of timing from all of them, [`kept`]
 //! keeps it for later runs of programs, [`mod@file`] writes the numbers for an issue.
@@ -26,9 +26,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What all checks may take, unless something else is wished.
-const USUAL: Duration = Duration::from_secs(30);
+const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// With less time left no check is begun.
-const LEAST: Duration = Duration::from_millis(500);
+const MIN_TIME: Duration = Duration::from_millis(500);
 /// Fact of a check of another GPU: which of the first one's it is.
 const PART: &str = "part";
 const TIME_IS_OVER: &str = "not run: the time for all checks is over (--seconds)";
@@ -61,7 +61,7 @@ pub fn examine(wish: Wish, out: &mut dyn Write) -> Result<u8> {
     writeln!(out, "roctop {} doctor --gpu", env!("CARGO_PKG_VERSION"))?;
     let machine = inventory::read(Path::new("/"));
     if machine.gpus.is_empty() {
-        let text = "no GPU in the driver's topology (/sys/class/kfd): there is nothing to check";
+        let text = "no AMD GPU found (/sys/class/kfd): there is nothing to check";
         writeln!(out, "BAD   {:14} {text}", "agents")?;
         return Ok(1);
     }
@@ -244,8 +244,8 @@ impl Round<'_> {
     fn left(&self, seconds: u64) -> Option<Duration> {
         let left = self.wish.limit.checked_sub(self.started.elapsed())?;
         // Who gives all of them more time gives each more.
-        let scale = (self.wish.limit.as_secs_f64() / USUAL.as_secs_f64()).max(1.0);
-        (left > LEAST).then(|| left.min(Duration::from_secs(seconds).mul_f64(scale)))
+        let scale = (self.wish.limit.as_secs_f64() / DEFAULT_TIME.as_secs_f64()).max(1.0);
+        (left > MIN_TIME).then(|| left.min(Duration::from_secs(seconds).mul_f64(scale)))
     }
 
     /// Runs a check as it is, with more variables.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Scripts that run scripts are followed so far.
-const MOST_SCRIPTS: usize = 4;
+const MAX_SCRIPTS: usize = 4;
 
 /// Why nothing can be loaded into this program, if so.
 pub fn obstacle(path: &Path) -> Option<String> {
@@ -87,7 +87,7 @@ pub(super) fn examine(report: &mut Report, app: &OsStr) -> Option<Library> {
         report.add(Verdict::Note, "program", text);
         return None;
     }
-    for _ in 0..MOST_SCRIPTS {
+    for _ in 0..MAX_SCRIPTS {
         if let Some(obstacle) = obstacle(&path) {
             report.add(Verdict::Bad, "program", obstacle);
             return None;

@@ -76,7 +76,7 @@ fn work(report: &mut Report, hsa: Option<&Library>) {
     if minor.map_or_else(registers, |minor| minor >= SCRATCH_SINCE) {
         report.add(Verdict::Well, "scratch", "allocations, frees and reclaims of queues");
     } else {
-        let text = "not recorded: this HSA run-time tells no tool of it (6.1 and later do)";
+        let text = "not recorded: this HSA run-time reports it to no tool (6.1 and later do)";
         report.add(Verdict::Note, "scratch", text);
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn examine(report: &mut Report) {
                         format!("times of the host are off by at most {error:.0} ns, by its calibration samples");
                     report.add(verdict, "clock error", text);
                 }
-                None => report.add(Verdict::Note, "clock error", "too few calibration samples to tell"),
+                None => report.add(Verdict::Note, "clock error", "too few calibration samples to know"),
             }
         }
         Err(error) => report.add(Verdict::Bad, "trial", format!("{error:#}")),

@@ -1,13 +1,13 @@
 //! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
 
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use crate::cli::{self, Color, Glyphs, Look, Views};
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
 use crate::model::{Options as StoreOptions, Store};
 use crate::settings::{self, Config};
 use crate::ui;
-use crate::ui::run::{Away, Settings};
+use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Options as ScreenOptions;
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 /// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
-const MOST_OVER_SSH: u64 = 8 << 10;
+const MAX_BYTES_OVER_SSH: u64 = 8 << 10;
 
 /// Memory of a screen on a terminal, bytes, when the user says nothing else.
 const MEMORY: u64 = 512 << 20;
@@ -74,11 +74,11 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
         None => "dark",
     };
     let theme = find_theme(name, depth).map_err(|error| match look.theme {
-        Some(_) => Misuse(format!("--theme: {error:#}")).into(),
+        Some(_) => UsageError(format!("--theme: {error:#}")).into(),
         None => error,
     })?;
     let is_remote = variable("SSH_CONNECTION").is_some() || variable("SSH_TTY").is_some();
-    let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MOST_OVER_SSH));
+    let most_bytes = look.max_bps.or_else(|| is_remote.then_some(MAX_BYTES_OVER_SSH));
     let options = ScreenOptions {
         ascii: match look.glyphs {
             Glyphs::Auto => config.unicode.map_or_else(ui::run::is_ascii, |unicode| !unicode),
@@ -108,7 +108,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             rate: look.fps,
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
-            away: Away::default(),
+            detached: Detached::default(),
         },
         aliases: config.aliases,
         thresholds: config.thresholds,

@@ -1,19 +1,19 @@
 //! A session that another roctop runs, or none any more, on this screen.
 
 use super::appearance::{appearance, open_terminal};
-use super::effects::{Desk, Source};
+use super::effects::{EffectRunner, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
 use crate::item::Exit;
-use crate::live::ingest::{Gauging, Pump};
+use crate::live::ingest::{Gauging, Ingest};
 use crate::live::pty_keeper;
-use crate::live::run::{sum_up, tell};
+use crate::live::run::{say, sum_up};
 use crate::model::{Mode, Options};
-use crate::process::supervise::told_to_end;
+use crate::process::supervise::end_requested;
 use crate::session::{Live, SessionDir, alive, sessions};
-use crate::ui::run::{Away, Settings};
+use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Screen;
-use crate::ui::{self, Effect, Flow};
+use crate::ui::{self, Effect, LoopControl};
 use crate::units;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,53 +31,53 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
         ..Options::default()
     });
     let gauging = Gauging::rate(options.gauges.gauge_rate);
-    let pump = Pump::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
-    let told = told_to_end()?;
-    pty_keeper::follow(session, pump.sender());
+    let ingest = Ingest::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
+    let end_requested = end_requested()?;
+    pty_keeper::follow(session, ingest.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    let mut desk = Desk::new(
+    let mut runner = EffectRunner::new(
         Source::Session(session.to_owned(), command_of(session)),
         screen_look.depth,
         gauging,
     );
     let settings = Settings {
-        away: Away {
+        detached: Detached {
             attached: true,
             output: Some("the roctop that started it".into()),
-            ..Away::default()
+            ..Detached::default()
         },
         ..screen_look.settings
     };
-    let (sender, mut end) = (pump.sender(), End::default());
+    let (sender, mut end) = (ingest.sender(), End::default());
     let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {
-        Effect::Quit | Effect::Detach => Flow::Stop,
+        Effect::Quit | Effect::Detach => LoopControl::Stop,
         Effect::Interrupt => signal_all(session, Signal::INT),
         Effect::Signal(number) => named(number, |signal| signal_all(session, signal)),
         Effect::StopApp => {
             signal_all(session, Signal::TERM);
-            Flow::Stop
+            LoopControl::Stop
         }
-        Effect::Idle if told.load(Ordering::Relaxed) => Flow::Stop,
+        Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
         Effect::Idle if end.comes(session, &control) => {
             if let Some((pid, exit)) = end.exit {
                 sender.exited(pid, exit);
             }
             if options.on_exit == OnExit::Stay {
-                Flow::Say(end.sentence())
+                LoopControl::Say(end.sentence())
             } else {
-                Flow::Stop
+                LoopControl::Stop
             }
         }
-        other => desk.act(other),
+        other => runner.act(other),
     });
     // The session may have gone with its roctop: that is an end like any other.
-    let read = pump.stop();
-    if let Ok(Some(said)) = desk.finish() {
-        tell(&said);
+    let read = ingest.stop();
+    if let Ok(Some(said)) = runner.finish() {
+        say(&said);
     }
     let left = shown.context("the terminal failed")?;
     if end.is_over && options.on_exit != OnExit::Stay {
-        tell(&end.sentence());
+        say(&end.sentence());
     }
     if end.is_over && options.on_exit == OnExit::Summary {
         sum_up(&store, left.ui.filter.clone());
@@ -114,16 +114,18 @@ impl End {
 }
 
 /// A signal for all programs of a session that another roctop runs, or none any more.
-fn signal_all(session: &Path, signal: Signal) -> Flow {
+fn signal_all(session: &Path, signal: Signal) -> LoopControl {
     let pids = alive(session);
     let mut failed = None;
     for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid as i32)) {
         failed = kill_process(pid, signal).err().or(failed);
     }
     match failed {
-        _ if pids.is_empty() => Flow::Say("no program of this session is known that could be sent a signal".into()),
-        None => Flow::Go,
-        Some(error) => Flow::Say(format!("the signal could not be sent: {error}")),
+        _ if pids.is_empty() => {
+            LoopControl::Say("no program of this session is known that could be sent a signal".into())
+        }
+        None => LoopControl::Continue,
+        Some(error) => LoopControl::Say(format!("the signal could not be sent: {error}")),
     }
 }
 

@@ -1,18 +1,18 @@
-//! What every screen can be asked for besides the program's own signals: files, themes, a recording made on the side, a
+//! What every screen can be asked for, except signals for the program: files, themes, a recording made on the side, a
 //! recording to compare with.
 
 use super::appearance::find_theme;
 use crate::counters::plan;
 use crate::export;
 use crate::item::Nanos;
-use crate::live::ingest::{Gauging, Pump, PumpSender};
+use crate::live::ingest::{Gauging, Ingest, IngestSender};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
 use crate::settings::{self, Config};
 use crate::topology;
 use crate::ui::theme::Depth;
-use crate::ui::{Effect, Flow};
+use crate::ui::{Effect, LoopControl};
 use crate::waker;
 use anyhow::{Context, Result};
 use roctop_ring::session::control;
@@ -32,36 +32,36 @@ pub(super) enum Source {
 }
 
 /// Does it, in the background where it takes long.
-pub(super) struct Desk {
+pub(super) struct EffectRunner {
     source: Source,
     depth: Depth,
     gauging: Gauging,
-    recording: Option<(PathBuf, Pump)>,
+    recording: Option<(PathBuf, Ingest)>,
     /// The last recording that was made from here.
     recorded: Option<PathBuf>,
-    /// What the next run is to have in its environment besides.
+    /// Additional variables of the next run.
     pub(super) variables: Vec<(OsString, OsString)>,
-    news: (News, Receiver<Flow>),
+    news: (News, Receiver<LoopControl>),
 }
 
 /// Where work in the background says what came of it.
 #[derive(Clone)]
-struct News(Sender<Flow>);
+struct News(Sender<LoopControl>);
 
 impl News {
-    fn channel() -> (Self, Receiver<Flow>) {
+    fn channel() -> (Self, Receiver<LoopControl>) {
         let (sender, receiver) = channel();
         (Self(sender), receiver)
     }
 
     /// A screen that is gone needs no news.
-    fn send(&self, news: Flow) {
+    fn send(&self, news: LoopControl) {
         let _ = self.0.send(news);
         waker::wake();
     }
 }
 
-impl Desk {
+impl EffectRunner {
     pub(super) fn new(source: Source, depth: Depth, gauging: Gauging) -> Self {
         Self {
             source,
@@ -75,22 +75,22 @@ impl Desk {
     }
 
     /// What has come of work in the background.
-    pub(super) fn news(&self) -> Flow {
-        self.news.1.try_recv().unwrap_or(Flow::Go)
+    pub(super) fn news(&self) -> LoopControl {
+        self.news.1.try_recv().unwrap_or(LoopControl::Continue)
     }
 
-    /// The way to tell the recording on the side what happens to the program.
-    pub(super) fn recorder(&self) -> Option<PumpSender> {
+    /// The sender that reports the program's start and end to the recording on the side.
+    pub(super) fn recorder(&self) -> Option<IngestSender> {
         self.recording.as_ref().map(|recording| recording.1.sender())
     }
 
     /// Does what is the same for every screen. A session's own effects are done before, by the loop that knows its program.
-    pub(super) fn act(&mut self, effect: Effect) -> Flow {
+    pub(super) fn act(&mut self, effect: Effect) -> LoopControl {
         match effect {
             Effect::Idle => self.news(),
             Effect::Suspend => suspend(),
-            Effect::Export { name, bytes } => told(write_one(&name, &bytes)),
-            Effect::ExportAll { name, files } => told(write_all(&name, &files)),
+            Effect::Export { name, bytes } => said(write_one(&name, &bytes)),
+            Effect::ExportAll { name, files } => said(write_all(&name, &files)),
             Effect::ExportRecords {
                 format,
                 place,
@@ -98,19 +98,19 @@ impl Desk {
                 range,
             } => self.export(format, &place, &filter, range),
             Effect::Theme(name) => match find_theme(&name, self.depth) {
-                Ok(theme) => Flow::Theme(Box::new(theme)),
-                Err(error) => Flow::Say(format!("{error:#}")),
+                Ok(theme) => LoopControl::Theme(Box::new(theme)),
+                Err(error) => LoopControl::Say(format!("{error:#}")),
             },
             Effect::Compare(path) => self.compare(path),
             Effect::Record => self.record(),
-            Effect::Keep { name, filter } => told(
+            Effect::Keep { name, filter } => said(
                 settings::keep_preset(&name, &filter)
                     .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
             ),
             Effect::ListCounters => self.list_counters(),
             Effect::Rest(rest) => self.rest(rest),
             Effect::Rerun | Effect::Count(_) => {
-                Flow::Say("only the roctop that started the program can run it again".into())
+                LoopControl::Say("only the roctop that started the program can run it again".into())
             }
             // The screen's own, and those for a program where there is none.
             Effect::None
@@ -124,56 +124,58 @@ impl Desk {
             | Effect::Type(_)
             | Effect::Detach
             | Effect::StopApp
-            | Effect::Quit => Flow::Go,
+            | Effect::Quit => LoopControl::Continue,
         }
     }
 
     /// Begins a recording of what the rings hold from now on, or ends it.
-    fn record(&mut self) -> Flow {
+    fn record(&mut self) -> LoopControl {
         let Source::Session(session, words) = &self.source else {
-            return Flow::Say("this is a recording already".into());
+            return LoopControl::Say("this is a recording already".into());
         };
         if self.recording.is_some() {
             return match self.finish() {
-                Ok(said) => Flow::Recording(None, said.unwrap_or_default()),
-                Err(error) => Flow::Recording(None, format!("{error:#}")),
+                Ok(said) => LoopControl::Recording(None, said.unwrap_or_default()),
+                Err(error) => LoopControl::Recording(None, format!("{error:#}")),
             };
         }
         let path = free("roctop-recording");
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
-            .and_then(|recorder| Pump::start(Live::late(session), None, Some(recorder), &self.gauging));
+            .and_then(|recorder| Ingest::start(Live::late(session), None, Some(recorder), &self.gauging));
         match started {
-            Ok(pump) => {
+            Ok(ingest) => {
                 let shown = path.display().to_string();
-                self.recording = Some((path, pump));
-                Flow::Recording(Some(shown.clone()), format!("recording into {shown}; R ends it"))
+                self.recording = Some((path, ingest));
+                LoopControl::Recording(Some(shown.clone()), format!("recording into {shown}; R ends it"))
             }
-            Err(error) => Flow::Say(format!("{error:#}")),
+            Err(error) => LoopControl::Say(format!("{error:#}")),
         }
     }
 
     /// Ends the recording on the side, if there is one; says where it is.
     pub(super) fn finish(&mut self) -> Result<Option<String>> {
-        let Some((path, pump)) = self.recording.take() else {
+        let Some((path, ingest)) = self.recording.take() else {
             return Ok(None);
         };
         let shown = path.display().to_string();
-        pump.stop().with_context(|| format!("the recording {shown}"))?;
+        ingest.stop().with_context(|| format!("the recording {shown}"))?;
         self.recorded = Some(path);
         Ok(Some(format!("recorded into {shown}")))
     }
 
-    /// Writes files of whole records, by a roctop of its own: it takes as long as it takes.
-    fn export(&self, format: &'static str, place: &str, filter: &str, range: Option<(Nanos, Nanos)>) -> Flow {
+    /// Writes files of whole records, in a separate roctop process: it may take long.
+    fn export(&self, format: &'static str, place: &str, filter: &str, range: Option<(Nanos, Nanos)>) -> LoopControl {
         let recordings = match (&self.source, &self.recorded) {
             (Source::Recordings(paths), _) => paths.clone(),
             (Source::Session(..), Some(path)) => vec![path.clone()],
             (Source::Session(..), None) => {
-                return Flow::Say("a live screen keeps no whole records: R records, R again ends, then export".into());
+                return LoopControl::Say(
+                    "nothing recorded yet: press R to start and R again to stop, then export".into(),
+                );
             }
         };
         let Ok(own) = std::env::current_exe() else {
-            return Flow::Say("roctop cannot find its own file".into());
+            return LoopControl::Say("roctop cannot find its own file".into());
         };
         let mut command = Command::new(own);
         command
@@ -204,63 +206,63 @@ impl Desk {
                 }
                 Err(error) => format!("the export failed: {error}"),
             };
-            sender.send(Flow::Say(said));
+            sender.send(LoopControl::Say(said));
         });
-        Flow::Say(format!("writing {format} …"))
+        LoopControl::Say(format!("writing {format} …"))
     }
 
     /// Asks which counters there are.
-    fn list_counters(&self) -> Flow {
+    fn list_counters(&self) -> LoopControl {
         if matches!(self.source, Source::Recordings(_)) {
-            return Flow::Say("a recording has the counters that it has".into());
+            return LoopControl::Say("a recording has the counters that it has".into());
         }
         let sender = self.news.0.clone();
         std::thread::spawn(move || {
             sender.send(match plan::known() {
-                Ok(names) => Flow::Counters(names.into()),
-                Err(error) => Flow::Say(format!("{error:#}")),
+                Ok(names) => LoopControl::Counters(names.into()),
+                Err(error) => LoopControl::Say(format!("{error:#}")),
             });
         });
-        Flow::Go
+        LoopControl::Continue
     }
 
     /// Lets the counters of the session's programs rest, or count again. They say so when they have.
-    fn rest(&self, rest: bool) -> Flow {
+    fn rest(&self, rest: bool) -> LoopControl {
         let Source::Session(session, _) = &self.source else {
-            return Flow::Go;
+            return LoopControl::Continue;
         };
         let set = SessionDir::open(session).and_then(|session| {
             let written = session.set(control::COUNTERS_REST, u64::from(rest));
             written.context("the session's control file cannot be written")
         });
         match set {
-            Ok(()) if rest => Flow::Say("counters are told to rest; a counts again".into()),
-            Ok(()) => Flow::Say("counters are told to count again".into()),
-            Err(error) => Flow::Say(format!("{error:#}")),
+            Ok(()) if rest => LoopControl::Say("counters pause; a counts again".into()),
+            Ok(()) => LoopControl::Say("counters count again".into()),
+            Err(error) => LoopControl::Say(format!("{error:#}")),
         }
     }
 
     /// Finds out whether these counters can be had, in one run.
-    pub(super) fn count(&self, names: String) -> Flow {
+    pub(super) fn count(&self, names: String) -> LoopControl {
         let sender = self.news.0.clone();
-        let said = Flow::Say(format!("asking whether {names} can be counted …"));
+        let said = LoopControl::Say(format!("asking whether {names} can be counted …"));
         std::thread::spawn(move || {
             sender.send(match plan::fitting(&names) {
-                Ok(request) => Flow::Again(request.variables()),
-                Err(error) => Flow::Say(format!("{error:#}")),
+                Ok(request) => LoopControl::Rerun(request.variables()),
+                Err(error) => LoopControl::Say(format!("{error:#}")),
             });
         });
         said
     }
 
     /// Reads a recording to compare with.
-    fn compare(&self, path: PathBuf) -> Flow {
+    fn compare(&self, path: PathBuf) -> LoopControl {
         let sender = self.news.0.clone();
-        let said = Flow::Say(format!("reading {} …", path.display()));
+        let said = LoopControl::Say(format!("reading {} …", path.display()));
         std::thread::spawn(move || {
             sender.send(match load(&path) {
-                Ok(snapshot) => Flow::Baseline(snapshot),
-                Err(error) => Flow::Say(format!("{error:#}")),
+                Ok(snapshot) => LoopControl::Baseline(snapshot),
+                Err(error) => LoopControl::Say(format!("{error:#}")),
             });
         });
         said
@@ -289,14 +291,14 @@ fn free(stem: &str) -> PathBuf {
     free.next().unwrap_or_else(|| stem.into())
 }
 
-fn told(done: Result<String>) -> Flow {
-    Flow::Say(done.unwrap_or_else(|error| format!("{error:#}")))
+fn said(done: Result<String>) -> LoopControl {
+    LoopControl::Say(done.unwrap_or_else(|error| format!("{error:#}")))
 }
 
-fn suspend() -> Flow {
-    // Only the viewer stops; the program has a session of its own and goes on.
+fn suspend() -> LoopControl {
+    // Only the viewer stops; the program is in another session and goes on.
     let _ = kill_process(rustix::process::getpid(), Signal::STOP);
-    Flow::Go
+    LoopControl::Continue
 }
 
 /// Writes a file; says which.

@@ -1,6 +1,6 @@
 //! The background threads: one empties the rings, one makes something of what was in them.
 //!
-//! Emptying is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
+//! Drainer is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
 use super::schedule::{Schedule, Step};
@@ -41,11 +41,11 @@ enum Message {
 }
 
 /// Running background threads.
-pub struct Pump {
+pub struct Ingest {
     sender: Sender<Message>,
     reader: JoinHandle<Result<()>>,
     gauges: Option<(Sender<()>, JoinHandle<()>)>,
-    digester: JoinHandle<Result<()>>,
+    consumer: JoinHandle<Result<()>>,
 }
 
 /// How gauges are read: below which root, how often.
@@ -66,7 +66,7 @@ impl Gauging {
         }
     }
 
-    /// So many samples a second; 0 for none.
+    /// Samples at this rate per second; 0 for none.
     pub fn rate(per_second: f64) -> Self {
         let every = Duration::try_from_secs_f64(1.0 / per_second);
         Self {
@@ -76,11 +76,11 @@ impl Gauging {
     }
 }
 
-/// Tells a pump what happens to the program.
+/// Reports to the ingest threads what happens to the program.
 #[derive(Clone)]
-pub struct PumpSender(Sender<Message>);
+pub struct IngestSender(Sender<Message>);
 
-impl PumpSender {
+impl IngestSender {
     /// The program was started with this process id. To be called before its end is waited for: until then the kernel
     /// knows when it started, however short it lived.
     pub fn started(&self, pid: u32) {
@@ -91,7 +91,7 @@ impl PumpSender {
 
     /// The program with this process id ended.
     pub fn exited(&self, pid: u32, exit: Exit) {
-        // A pump that is gone needs no news.
+        // A ingest that is gone needs no news.
         let _ = self.0.send(Message::Exited(pid, exit));
     }
 
@@ -106,7 +106,7 @@ impl PumpSender {
     }
 }
 
-impl Pump {
+impl Ingest {
     /// Starts to read a session into `store` and, when there is one, `recorder`.
     pub fn start(
         live: Live,
@@ -121,17 +121,17 @@ impl Pump {
         let pids = Pids::default();
         let gauges = start_gauges(
             gauging,
-            Sending {
+            BatchSender {
                 batches: batches.clone(),
                 waiting: waiting.clone(),
             },
             pids.clone(),
         )?;
-        let emptying = Emptying {
+        let drainer = Drainer {
             live,
-            filling: Filling {
+            filling: BatchFiller {
                 batch: Batch::default(),
-                sending: Sending {
+                sending: BatchSender {
                     batches,
                     waiting: waiting.clone(),
                 },
@@ -142,7 +142,7 @@ impl Pump {
             is_shown: store.is_some(),
             is_recorded: recorder.is_some(),
         };
-        let digesting = Digesting {
+        let consumer = Consumer {
             decoder: Decoder::by_kind(),
             recorder,
             store,
@@ -151,21 +151,21 @@ impl Pump {
         };
         let reader = std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || emptying.run(&messages))?;
-        let digester = std::thread::Builder::new()
+            .spawn(move || drainer.run(&messages))?;
+        let consumer = std::thread::Builder::new()
             .name("store".into())
-            .spawn(move || digesting.run(&received))?;
+            .spawn(move || consumer.run(&received))?;
         Ok(Self {
             sender,
             reader,
             gauges,
-            digester,
+            consumer,
         })
     }
 
     /// A handle for other threads.
-    pub fn sender(&self) -> PumpSender {
-        PumpSender(self.sender.clone())
+    pub fn sender(&self) -> IngestSender {
+        IngestSender(self.sender.clone())
     }
 
     /// Reads what is left, finishes the recording and ends the threads.
@@ -178,20 +178,20 @@ impl Pump {
         }
         let read = self.reader.join().map_err(|_| fault())?;
         let read = read.context("the program's records could not be read to the end");
-        self.digester.join().map_err(|_| fault())?.and(read)
+        self.consumer.join().map_err(|_| fault())?.and(read)
     }
 }
 
 /// The process ids of the session so far.
 type Pids = Arc<Mutex<Vec<u32>>>;
 
-/// The way to the digesting thread.
-struct Sending {
+/// The way to the consumer thread.
+struct BatchSender {
     batches: Sender<Batch>,
     waiting: Arc<AtomicUsize>,
 }
 
-impl Sending {
+impl BatchSender {
     /// False when nobody takes it any more.
     fn send(&self, batch: Batch) -> bool {
         self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
@@ -200,16 +200,16 @@ impl Sending {
 }
 
 /// Fills batches, and hands on each that is full.
-struct Filling {
+struct BatchFiller {
     batch: Batch,
-    sending: Sending,
+    sending: BatchSender,
     /// Batches that were digested, to be filled again.
     spares: Receiver<Batch>,
     /// Nobody takes them any more.
     is_over: bool,
 }
 
-impl Filling {
+impl BatchFiller {
     /// More is in the batch.
     fn kept(&mut self) {
         if self.batch.slots() >= BATCH_SLOTS {
@@ -225,7 +225,7 @@ impl Filling {
     }
 }
 
-impl RawSink for Filling {
+impl RawSink for BatchFiller {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.batch.take(process, raw);
     }
@@ -246,7 +246,7 @@ impl RawSink for Filling {
 }
 
 /// Starts to read gauges; none when there is no GPU or nobody wants them. It ends when its sender is dropped.
-fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Option<(Sender<()>, JoinHandle<()>)>> {
+fn start_gauges(gauging: &Gauging, sending: BatchSender, pids: Pids) -> Result<Option<(Sender<()>, JoinHandle<()>)>> {
     let Some(every) = gauging.every else { return Ok(None) };
     let mut reader = GaugeReader::new(&gauging.root);
     if reader.gpus() == 0 {
@@ -267,15 +267,15 @@ fn start_gauges(gauging: &Gauging, sending: Sending, pids: Pids) -> Result<Optio
     Ok(Some((stop, thread)))
 }
 
-struct Emptying {
+struct Drainer {
     live: Live,
-    filling: Filling,
+    filling: BatchFiller,
     pids: Pids,
     is_shown: bool,
     is_recorded: bool,
 }
 
-impl Emptying {
+impl Drainer {
     fn run(mut self, messages: &Receiver<Message>) -> Result<()> {
         // Rings overwrite while this thread waits for a core, so it goes first where that is allowed. It takes no more time
         // for that.
@@ -373,7 +373,7 @@ fn health((process, pid, fill): (ProcessId, u32, u32)) -> Health {
     }
 }
 
-struct Digesting {
+struct Consumer {
     decoder: Decoder,
     recorder: Option<Recorder>,
     store: Option<Arc<Mutex<Store>>>,
@@ -381,23 +381,23 @@ struct Digesting {
     waiting: Arc<AtomicUsize>,
 }
 
-impl Digesting {
+impl Consumer {
     fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
         for mut batch in batches {
-            let mut feeding = self.store.as_deref().map(|store| Feeding {
+            let mut feeder = self.store.as_deref().map(|store| StoreFeeder {
                 decoder: &mut self.decoder,
                 store,
             });
-            match (&mut self.recorder, &mut feeding) {
-                (Some(recorder), Some(feeding)) => batch.deliver(&mut Tee(feeding, recorder)),
+            match (&mut self.recorder, &mut feeder) {
+                (Some(recorder), Some(feeder)) => batch.deliver(&mut Tee(feeder, recorder)),
                 (Some(recorder), None) => batch.deliver(recorder),
-                (None, Some(feeding)) => batch.deliver(feeding),
+                (None, Some(feeder)) => batch.deliver(feeder),
                 (None, None) => {}
             }
             self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
-            if let Some(mut feeding) = feeding {
-                feeding.hand_over();
-                let mut store = feeding.store.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(mut feeder) = feeder {
+                feeder.hand_over();
+                let mut store = feeder.store.lock().unwrap_or_else(PoisonError::into_inner);
                 if !batch.health.is_empty() {
                     store.health(&batch.health);
                 }
@@ -421,15 +421,15 @@ impl Digesting {
 
 /// Decoded records that are handed to the store at once, about: few enough to be in the processor's cache still, and a
 /// screen that wants the store waits for no more than these.
-const PORTION: usize = 256;
+const PORTION_RECORDS: usize = 256;
 
 /// Decodes and hands what comes of it to the store, portion by portion.
-struct Feeding<'a> {
+struct StoreFeeder<'a> {
     decoder: &'a mut Decoder,
     store: &'a Mutex<Store>,
 }
 
-impl Feeding<'_> {
+impl StoreFeeder<'_> {
     fn hand_over(&mut self) {
         if self.decoder.pending() > 0 {
             let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
@@ -439,10 +439,10 @@ impl Feeding<'_> {
     }
 }
 
-impl RawSink for Feeding<'_> {
+impl RawSink for StoreFeeder<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.decoder.take(process, raw);
-        if self.decoder.pending() >= PORTION {
+        if self.decoder.pending() >= PORTION_RECORDS {
             self.hand_over();
         }
     }
@@ -450,9 +450,9 @@ impl RawSink for Feeding<'_> {
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let mut rest = slots;
         while !rest.is_empty() {
-            let (portion, later) = split(rest, PORTION);
+            let (portion, later) = split(rest, PORTION_RECORDS);
             self.decoder.records(process, thread, portion);
-            if self.decoder.pending() >= PORTION {
+            if self.decoder.pending() >= PORTION_RECORDS {
                 self.hand_over();
             }
             rest = later;

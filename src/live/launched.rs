@@ -1,21 +1,21 @@
 //! A program under the live screen, from start to end.
 
 use super::appearance::{Appearance, appearance, open_terminal};
-use super::effects::{Desk, Source};
+use super::effects::{EffectRunner, Source};
 use super::named;
 use super::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
 use crate::cli::{Look, OnExit};
 use crate::item::Exit;
-use crate::live::ingest::Pump;
+use crate::live::ingest::Ingest;
 use crate::live::pty_keeper::{self, Keeper};
-use crate::live::run::{self, Job, Prepared, tell};
+use crate::live::run::{self, Job, Prepared, say};
 use crate::model::Store;
 use crate::process::launch::{self, Output, Program};
-use crate::process::supervise::told_to_end;
+use crate::process::supervise::end_requested;
 use crate::session::{Live, SessionDir, Watch, refused};
-use crate::ui::run::{Away, Settings};
+use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Screen;
-use crate::ui::{self, Effect, Flow, Left};
+use crate::ui::{self, Effect, LoopControl, PreviousRun};
 use anyhow::{Context, Result, anyhow};
 use rustix::process::Signal;
 use rustix::termios::{Winsize, tcgetwinsize};
@@ -45,32 +45,32 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
 }
 
 /// What is left of a run's screen when there is to be another run, and variables for that.
-type Again = Option<(Left, Vec<(OsString, OsString)>)>;
+type Again = Option<(PreviousRun, Vec<(OsString, OsString)>)>;
 
 /// One run.
-fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) -> Result<(Exit, Again)> {
+fn live_once(program: &Program, job: &Job, look: &Look, before: Option<PreviousRun>) -> Result<(Exit, Again)> {
     let look = appearance(look)?;
     job.output.check_under_screen()?;
     let tty = open_terminal()?;
     let mut running = Running::start(program, job, &look, &tty)?;
     let screen = Screen::open(tty, look.theme, look.options)?;
     let source = Source::Session(running.session.path().to_owned(), program.words());
-    let mut desk = Desk::new(source, look.depth, job.gauging());
+    let mut runner = EffectRunner::new(source, look.depth, job.gauging());
     let settings = settings_of(look.settings, job);
     let grace = settings.grace;
-    let (shown, wish) = running.show(screen, settings, before, &mut desk);
+    let (shown, wish) = running.show(screen, settings, before, &mut runner);
 
     show_output(&running.shared);
     if wish == Effect::Detach && shown.is_ok() && !running.has_ended() {
-        return running.leave(desk);
+        return running.leave(runner);
     }
     if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&running.shared).leave {
         stop(&running.shared, grace);
     } else if !running.has_ended() {
-        tell("the screen is gone, the program goes on; its output follows");
+        say("the screen is gone, the program goes on; its output follows");
     }
     let (store, shared) = (running.store.clone(), running.shared.clone());
-    running.finish(&mut desk);
+    running.finish(&mut runner);
 
     let left = shown.context("the screen failed")?;
     if job.on_exit == OnExit::Summary && !job.no_collect {
@@ -78,10 +78,10 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
     }
     let mut watched = lock(&shared);
     if let Some(fate) = watched.fate.take() {
-        tell(&fate);
+        say(&fate);
     }
     let exit = watched.exit.take().unwrap_or(Ok(Exit::Unknown));
-    let again = (wish == Effect::Rerun && !watched.leave).then_some((left, desk.variables));
+    let again = (wish == Effect::Rerun && !watched.leave).then_some((left, runner.variables));
     Ok((exit.map_err(|error| anyhow!(error))?, again))
 }
 
@@ -89,7 +89,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<Left>) ->
 fn settings_of(settings: Settings, job: &Job) -> Settings {
     Settings {
         grace: job.grace.unwrap_or(settings.grace),
-        away: Away {
+        detached: Detached {
             attached: false,
             is_uncollected: job.no_collect,
             is_piped: job.output == Output::Pipe,
@@ -106,7 +106,7 @@ fn settings_of(settings: Settings, job: &Job) -> Settings {
 struct Running {
     session: SessionDir,
     store: Arc<Mutex<Store>>,
-    pump: Pump,
+    ingest: Ingest,
     shared: Shared,
     /// The near end of its terminal, and the size that it has.
     master: File,
@@ -118,8 +118,8 @@ struct Running {
     reading: JoinHandle<()>,
     /// Waits for its end.
     waiting: JoinHandle<()>,
-    /// roctop was told to end.
-    told: Arc<AtomicBool>,
+    /// A signal asked roctop to end.
+    end_requested: Arc<AtomicBool>,
     on_exit: OnExit,
     /// Other viewers can know how the program ended.
     is_end_noted: bool,
@@ -137,17 +137,17 @@ impl Running {
         let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
         let store = look.store(job.options(program));
         let source = Live::new(session.path()).owned().watched();
-        let pump = Pump::start(source, Some(store.clone()), recorder, &job.gauging())?;
+        let ingest = Ingest::start(source, Some(store.clone()), recorder, &job.gauging())?;
         let shared = Shared::default();
-        let reading = read_output(terminal.master.try_clone()?, shared.clone(), pump.sender());
+        let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
-        let watch = job.watch(session.path(), &pump)?;
+        let watch = job.watch(session.path(), &ingest)?;
         session.started();
-        let waiting = wait_for_end(command, shared.clone(), pump.sender());
+        let waiting = wait_for_end(command, shared.clone(), ingest.sender());
         Ok(Self {
             session,
             store,
-            pump,
+            ingest,
             shared,
             master: terminal.master,
             size,
@@ -155,7 +155,7 @@ impl Running {
             watch,
             reading,
             waiting,
-            told: told_to_end()?,
+            end_requested: end_requested()?,
             on_exit: job.on_exit,
             is_end_noted: false,
         })
@@ -170,56 +170,56 @@ impl Running {
         &mut self,
         screen: Screen,
         settings: Settings,
-        before: Option<Left>,
-        desk: &mut Desk,
-    ) -> (io::Result<Left>, Effect) {
+        before: Option<PreviousRun>,
+        runner: &mut EffectRunner,
+    ) -> (io::Result<PreviousRun>, Effect) {
         let store = self.store.clone();
         let mut wish = Effect::Quit;
         // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
         let shown = catch_unwind(AssertUnwindSafe(|| {
             ui::run::run_with(screen, settings, before, &store, &mut |effect| {
                 fail_for_a_test(&effect);
-                self.act(effect, desk, &mut wish)
+                self.act(effect, runner, &mut wish)
             })
         }));
-        let shown = shown.unwrap_or_else(|_| Err(io::Error::other("a fault of roctop's own, told above")));
+        let shown = shown.unwrap_or_else(|_| Err(io::Error::other("a fault of roctop, printed above")));
         (shown, wish)
     }
 
     /// Does what the screen asks for.
-    fn act(&mut self, effect: Effect, desk: &mut Desk, wish: &mut Effect) -> Flow {
+    fn act(&mut self, effect: Effect, runner: &mut EffectRunner, wish: &mut Effect) -> LoopControl {
         // While the program runs such a signal is the program's.
-        if self.told.load(Ordering::Relaxed) && self.has_ended() {
-            return Flow::Stop;
+        if self.end_requested.load(Ordering::Relaxed) && self.has_ended() {
+            return LoopControl::Stop;
         }
         match effect {
             Effect::Idle => {
-                let flow = self.idle(desk);
-                if let Flow::Again(variables) = &flow {
-                    desk.variables.clone_from(variables);
+                let flow = self.idle(runner);
+                if let LoopControl::Rerun(variables) = &flow {
+                    runner.variables.clone_from(variables);
                     *wish = Effect::Rerun;
                 }
                 flow
             }
-            Effect::Count(names) => desk.count(names),
+            Effect::Count(names) => runner.count(names),
             Effect::Interrupt => signal(&self.shared, Signal::INT),
             Effect::Signal(number) => named(number, |named| signal(&self.shared, named)),
             Effect::Type(bytes) => type_to(&self.master, &bytes),
             Effect::Record => {
-                let flow = desk.act(effect);
-                lock(&self.shared).recorder = desk.recorder();
+                let flow = runner.act(effect);
+                lock(&self.shared).recorder = runner.recorder();
                 flow
             }
             Effect::Detach | Effect::StopApp | Effect::Quit | Effect::Rerun => {
                 *wish = effect;
-                Flow::Stop
+                LoopControl::Stop
             }
-            other => desk.act(other),
+            other => runner.act(other),
         }
     }
 
     /// What has happened meanwhile.
-    fn idle(&mut self, desk: &Desk) -> Flow {
+    fn idle(&mut self, runner: &EffectRunner) -> LoopControl {
         follow_size(&self.master, &mut self.size);
         note_end(&self.shared, &self.session, &mut self.is_end_noted);
         let mut watched = lock(&self.shared);
@@ -229,33 +229,33 @@ impl Running {
             None => false,
         };
         if watched.leave || is_over {
-            return Flow::Stop;
+            return LoopControl::Stop;
         }
         match watched.fate.take() {
-            Some(fate) => Flow::Fate(fate),
-            None => desk.news(),
+            Some(fate) => LoopControl::ExitCause(fate),
+            None => runner.news(),
         }
     }
 
     /// Ends this roctop and leaves the program, its terminal and its session to the keeper.
-    fn leave(self, mut desk: Desk) -> Result<(Exit, Again)> {
+    fn leave(self, mut runner: EffectRunner) -> Result<(Exit, Again)> {
         let session = self.session.path();
-        self.pump.stop()?;
-        if let Some(said) = desk.finish()? {
-            tell(&said);
+        self.ingest.stop()?;
+        if let Some(said) = runner.finish()? {
+            say(&said);
         }
         self.keeper.leave();
         let name = session.file_name().unwrap_or_default().to_string_lossy();
-        tell(&format!("the program goes on; 'roctop attach {name}' shows it again"));
+        say(&format!("the program goes on; 'roctop attach {name}' shows it again"));
         if let Some(path) = pty_keeper::kept(session) {
-            tell(&format!("what it prints goes to {}", path.display()));
+            say(&format!("what it prints goes to {}", path.display()));
         }
         Ok((Exit::Code(0), None))
     }
 
     /// Waits for the program's end, and puts everything away; says what went wrong with it. The program's exit code
     /// counts, whatever is in the way of this.
-    fn finish(mut self, desk: &mut Desk) {
+    fn finish(mut self, runner: &mut EffectRunner) {
         let _ = self.waiting.join();
         note_end(&self.shared, &self.session, &mut self.is_end_noted);
         // The program's children may still hold its terminal: the reading thread is not waited for beyond a moment, in
@@ -267,19 +267,19 @@ impl Running {
         drop(self.master);
         self.keeper.dismiss();
         let missed = self.watch.and_then(Watch::stop);
-        if let Err(error) = self.pump.stop() {
-            tell(&format!("{error:#}"));
+        if let Err(error) = self.ingest.stop() {
+            say(&format!("{error:#}"));
         }
-        match desk.finish() {
-            Ok(said) => said.iter().for_each(|said| tell(said)),
-            Err(error) => tell(&format!("{error:#}")),
+        match runner.finish() {
+            Ok(said) => said.iter().for_each(|said| say(said)),
+            Err(error) => say(&format!("{error:#}")),
         }
         let path = self.session.path().to_owned();
         for line in [refused(&path), missed].into_iter().flatten() {
-            tell(&line);
+            say(&line);
         }
         if let Err(error) = self.session.remove() {
-            tell(&format!("cannot remove the session {}: {error}", path.display()));
+            say(&format!("cannot remove the session {}: {error}", path.display()));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Holds the program's terminal beside the viewer, so that the program outlives it: when the last one that has the near end
 //! of a terminal closes it, everyone behind it is hung up.
 //!
-//! A process of its own (`roctop __keep SESSION`), started with every live screen. It does nothing while the viewer lives;
-//! after that it reads what the program writes, since a terminal that nobody reads stops whoever writes to it, and keeps
+//! A separate process (`roctop __keep SESSION`), started with every live screen. It does nothing while the viewer lives;
+//! after that it reads what the program writes, since a terminal that nobody reads blocks its writers, and keeps
 //! it in a file, which `roctop attach` shows. Such files go when they are old.
 
 mod clearing;
 
-use crate::live::ingest::PumpSender;
+use crate::live::ingest::IngestSender;
 use anyhow::{Context, Result};
 use roctop_ring::session::CONTROL;
 use std::ffi::{OsStr, OsString};
@@ -25,11 +25,11 @@ pub const KEEP: &str = "__keep";
 
 /// The viewer ended in order, and nobody is to be kept.
 const OVER: u8 = b'o';
-/// The viewer went, and the program was told to go on.
+/// The viewer went, and the program goes on.
 const DETACHED: u8 = b'd';
 
-/// So many bytes of output are kept before they make room for the next as many, twice.
-const KEPT: u64 = 32 << 20;
+/// Bytes of output in a file; a second file holds the bytes before.
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// Where the output of a session's program is kept while no viewer holds its terminal; none when there is no place.
 pub fn kept(session: &Path) -> Option<PathBuf> {
@@ -40,7 +40,7 @@ pub fn kept(session: &Path) -> Option<PathBuf> {
 }
 
 /// Shows what a program printed, and prints, that the roctop which started it has left. Ends with this process.
-pub fn follow(session: &Path, sender: PumpSender) {
+pub fn follow(session: &Path, sender: IngestSender) {
     let Some(path) = kept(session) else { return };
     std::thread::spawn(move || {
         let mut file = None;
@@ -158,7 +158,7 @@ fn drain(into: Option<&Path>) {
 
 /// Appends to the file; a long one becomes the older half.
 fn keep(path: &Path, file: &mut Option<(File, u64)>, bytes: &[u8]) -> std::io::Result<()> {
-    if file.as_ref().is_some_and(|(_, length)| *length > KEPT) {
+    if file.as_ref().is_some_and(|(_, length)| *length > MAX_FILE_BYTES) {
         fs::rename(path, path.with_extension("out.1"))?;
         *file = None;
     }

@@ -1,16 +1,16 @@
 //! Recordings on the screen.
 
 use super::appearance::{appearance, open_terminal};
-use super::effects::{Desk, Source};
+use super::effects::{EffectRunner, Source};
 use crate::cli::Look;
 use crate::item::{Nanos, Span};
 use crate::live::ingest::Gauging;
-use crate::live::run::{tell, tell_all};
+use crate::live::run::{say, say_all};
 use crate::model::{Mode, Options};
-use crate::process::supervise::told_to_end;
+use crate::process::supervise::end_requested;
 use crate::recording::{Merged, Recording};
 use crate::ui::screen::Screen;
-use crate::ui::{self, Effect, Flow};
+use crate::ui::{self, Effect, LoopControl};
 use crate::waker;
 use anyhow::{Context, Result, anyhow};
 use std::path::PathBuf;
@@ -43,13 +43,13 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         })?;
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;
-    let told = told_to_end()?;
+    let end_requested = end_requested()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
-    let mut desk = Desk::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
+    let mut runner = EffectRunner::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
     ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
-        Effect::Quit | Effect::Detach | Effect::StopApp => Flow::Stop,
-        Effect::Idle if told.load(Ordering::Relaxed) => Flow::Stop,
-        other => desk.act(other),
+        Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
+        Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
+        other => runner.act(other),
     })
     .context("the terminal failed")?;
     if reader.is_finished() {
@@ -57,9 +57,9 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         let (alignment, replay) =
             read.map_err(|_| anyhow!("a background thread ended by a fault of roctop's own"))??;
         for line in &alignment {
-            tell(line);
+            say(line);
         }
-        tell_all(&replay.warnings(&title.join(" ")));
+        say_all(&replay.warnings(&title.join(" ")));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::clocks::boottime;
 use crate::doctor;
 use crate::embedded;
 use crate::item::Exit;
-use crate::live::ingest::{Gauging, Pump, PumpSender};
+use crate::live::ingest::{Gauging, Ingest, IngestSender};
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::process::exit_cause::{self, Seen};
 use crate::process::launch::{self, Output, Program};
@@ -40,7 +40,7 @@ pub struct Job {
     pub metrics: Option<std::net::SocketAddr>,
     /// Slots of an application thread's ring.
     pub ring_slots: Option<u64>,
-    /// What is recorded besides the usual, bits of `roctop_ring::session::wanted`.
+    /// What is recorded in addition, bits of `roctop_ring::session::wanted`.
     pub wanted: u64,
     /// One of [`roctop_ring::session::source`].
     pub dispatch_source: u64,
@@ -65,7 +65,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What the store is told of a run that begins now.
+    /// Options of the store for a run that begins now.
     pub(crate) fn options(&self, program: &Program) -> Options {
         Options {
             mode: Mode::Live,
@@ -76,8 +76,8 @@ impl Job {
     }
 
     /// Looks for programs that use ROCm without the collector, unless none is wanted.
-    pub(crate) fn watch(&self, session: &Path, pump: &Pump) -> Result<Option<Watch>> {
-        let sender = pump.sender();
+    pub(crate) fn watch(&self, session: &Path, ingest: &Ingest) -> Result<Option<Watch>> {
+        let sender = ingest.sender();
         let watch = (!self.no_collect).then(|| Watch::start(session, move |report| sender.missed(report)));
         Ok(watch.transpose()?)
     }
@@ -152,7 +152,7 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         if std::io::stderr().is_terminal()
             && let Some(line) = doctor::gpu::hint()
         {
-            tell(&line);
+            say(&line);
         }
     }
     variables.extend(job.variables.iter().cloned());
@@ -207,8 +207,8 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     if let (Some(endpoint), Some(store)) = (endpoint, &store) {
         endpoint.serve(store.clone())?;
     }
-    let recorder = recorder.map(|recorder| recorder.telling(tell));
-    let pump = Pump::start(
+    let recorder = recorder.map(|recorder| recorder.reporting(say));
+    let ingest = Ingest::start(
         Live::new(session.path()).owned(),
         store.clone(),
         recorder,
@@ -216,11 +216,11 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     )?;
 
     let command = launch::command(program, &variables, &job.output)?;
-    let watch = job.watch(session.path(), &pump)?;
+    let watch = job.watch(session.path(), &ingest)?;
     session.started();
-    let (exit, seen) = run_to_end(command, &session, &pump.sender());
+    let (exit, seen) = run_to_end(command, &session, &ingest.sender());
     let missed = watch.and_then(Watch::stop);
-    let read = pump.stop();
+    let read = ingest.stop();
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
 
@@ -230,12 +230,19 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
     // The summary says it where nothing was recorded.
     let missed = missed.filter(|_| is_recorded);
-    let lines = [exit_cause::told(exit, &seen), in_flight, refused, missed, unread, said];
+    let lines = [
+        exit_cause::sentence(exit, &seen),
+        in_flight,
+        refused,
+        missed,
+        unread,
+        said,
+    ];
     for line in lines.into_iter().flatten() {
-        tell(&line);
+        say(&line);
     }
     match store.filter(|_| !is_recorded) {
-        Some(_) if job.no_collect => tell("nothing was recorded, as --no-collect wants it"),
+        Some(_) if job.no_collect => say("nothing was recorded, as --no-collect wants it"),
         Some(store) => sum_up(&store, filter),
         None => (),
     }
@@ -259,7 +266,7 @@ fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
-fn run_to_end(command: Command, session: &SessionDir, sender: &PumpSender) -> (Result<Exit>, Seen) {
+fn run_to_end(command: Command, session: &SessionDir, sender: &IngestSender) -> (Result<Exit>, Seen) {
     let mut pid = 0;
     let mut came = Vec::new();
     let starved = exit_cause::starved();
@@ -313,7 +320,7 @@ pub(crate) fn sum_up(store: &Mutex<Store>, filter: Filter) {
         .unwrap_or_else(PoisonError::into_inner)
         .snapshot(Fresh::All);
     let whole = snapshot.values.totals;
-    // Nobody is left to be told when standard error is closed.
+    // Nobody reads it when standard error is closed.
     let _ = summary::write_table(
         &ui::export::only(snapshot, filter),
         &whole,
@@ -322,15 +329,15 @@ pub(crate) fn sum_up(store: &Mutex<Store>, filter: Filter) {
 }
 
 /// One line on standard error.
-pub fn tell(line: &str) {
-    // Nobody is left to be told when standard error is closed.
+pub fn say(line: &str) {
+    // Nobody reads it when standard error is closed.
     let _ = writeln!(std::io::stderr(), "roctop: {line}");
 }
 
 /// Says several.
-pub fn tell_all(lines: &[String]) {
+pub fn say_all(lines: &[String]) {
     for line in lines {
-        tell(line);
+        say(line);
     }
 }
 

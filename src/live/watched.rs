@@ -1,11 +1,11 @@
 //! The program under a screen, as the threads around it see it: its terminal, its output, its end.
 
 use crate::item::Exit;
-use crate::live::ingest::PumpSender;
-use crate::live::run::tell;
+use crate::live::ingest::IngestSender;
+use crate::live::run::say;
 use crate::process::exit_cause::{self, Seen};
 use crate::process::supervise::{self, Terminal};
-use crate::ui::Flow;
+use crate::ui::LoopControl;
 use crate::waker;
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Bytes of the program's output that are kept for the terminal after the screen is gone.
 const KEPT_OUTPUT: usize = 4 << 20;
 
-/// A terminal that has room takes so many bytes.
+/// Bytes that a terminal with room takes.
 const TYPED_AT_ONCE: usize = 128;
 
 /// The program as the threads around it see it.
@@ -32,8 +32,8 @@ pub(super) struct Watched {
     /// Who ended the program, once that is known and until it is shown.
     pub(super) fate: Option<String>,
     /// Makes a recording on the side.
-    pub(super) recorder: Option<PumpSender>,
-    /// roctop itself was told to end.
+    pub(super) recorder: Option<IngestSender>,
+    /// A signal asked roctop itself to end.
     pub(super) leave: bool,
     /// The last of what the program wrote, until the screen is gone.
     pub(super) output: VecDeque<u8>,
@@ -48,7 +48,7 @@ pub(super) fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
 }
 
 /// Reads what the program writes, to its end.
-pub(super) fn read_output(mut master: File, shared: Shared, sender: PumpSender) -> std::thread::JoinHandle<()> {
+pub(super) fn read_output(mut master: File, shared: Shared, sender: IngestSender) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut buffer = vec![0u8; 64 << 10];
         // The terminal gives an error when the last program that has it open is gone.
@@ -74,21 +74,21 @@ pub(super) fn read_output(mut master: File, shared: Shared, sender: PumpSender) 
 pub(super) fn wait_for_end(
     command: std::process::Command,
     shared: Shared,
-    sender: PumpSender,
+    sender: IngestSender,
 ) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let started = |pid| {
             lock(&shared).pid = Some(pid);
             sender.started(pid);
         };
-        let told = |signal: Signal, who: &str| {
+        let on_signal = |signal: Signal, who: &str| {
             let mut watched = lock(&shared);
             watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
             watched.seen.came.push((signal.as_raw(), who.to_owned()));
             waker::wake();
         };
         let starved = exit_cause::starved();
-        let ended = supervise::run_to_end(command, Terminal::Own, started, told);
+        let ended = supervise::run_to_end(command, Terminal::Own, started, on_signal);
         let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
         let pid = lock(&shared).pid;
         let also = lock(&shared).recorder.take();
@@ -103,26 +103,26 @@ pub(super) fn wait_for_end(
         watched.fate = exit
             .as_ref()
             .ok()
-            .and_then(|exit| exit_cause::told(*exit, &watched.seen));
+            .and_then(|exit| exit_cause::sentence(*exit, &watched.seen));
         watched.exit = Some(exit);
         waker::wake();
     })
 }
 
 /// Gives the program's terminal what was typed. A program that reads nothing must not stop the screen.
-pub(super) fn type_to(mut master: &File, bytes: &[u8]) -> Flow {
+pub(super) fn type_to(mut master: &File, bytes: &[u8]) -> LoopControl {
     for part in bytes.chunks(TYPED_AT_ONCE) {
         let mut fds = [PollFd::new(master, PollFlags::OUT)];
         let now = rustix::event::Timespec::default();
         let has_room = poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT);
         if !has_room {
-            return Flow::Say("the program does not read what is typed".into());
+            return LoopControl::Say("the program does not read what is typed".into());
         }
         if let Err(error) = master.write_all(part) {
-            return Flow::Say(format!("the program's terminal is gone: {error}"));
+            return LoopControl::Say(format!("the program's terminal is gone: {error}"));
         }
     }
-    Flow::Go
+    LoopControl::Continue
 }
 
 /// The program's terminal has the size of ours.
@@ -132,13 +132,13 @@ pub(super) fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
     };
     if (now.ws_row, now.ws_col) != (size.ws_row, size.ws_col) {
         *size = now;
-        // A program without a terminal of its own does not mind.
+        // A program without a pseudo-terminal does not mind.
         let _ = rustix::termios::tcsetwinsize(master, now);
     }
 }
 
 /// A signal for the program and all that it started in its group.
-pub(super) fn signal(shared: &Shared, signal: Signal) -> Flow {
+pub(super) fn signal(shared: &Shared, signal: Signal) -> LoopControl {
     let group = {
         let mut watched = lock(shared);
         if watched.exit.is_some() {
@@ -149,9 +149,9 @@ pub(super) fn signal(shared: &Shared, signal: Signal) -> Flow {
         }
     };
     match group.map(|group| kill_process_group(group, signal)) {
-        Some(Ok(())) => Flow::Go,
-        Some(Err(error)) => Flow::Say(format!("the signal could not be sent: {error}")),
-        None => Flow::Say("the program has ended".into()),
+        Some(Ok(())) => LoopControl::Continue,
+        Some(Err(error)) => LoopControl::Say(format!("the signal could not be sent: {error}")),
+        None => LoopControl::Say("the program has ended".into()),
     }
 }
 
@@ -168,15 +168,15 @@ pub(super) fn show_output(shared: &Shared) {
 pub(super) fn stop(shared: &Shared, grace: u64) {
     signal(shared, Signal::TERM);
     let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
-    let mut told = 0;
+    let mut shown = 0;
     while lock(shared).exit.is_none() {
-        if asked.elapsed().as_secs() > told {
-            told = asked.elapsed().as_secs();
+        if asked.elapsed().as_secs() > shown {
+            shown = asked.elapsed().as_secs();
             let left = grace.saturating_sub(asked.elapsed()).as_secs_f64();
-            tell(&format!("waiting for the program to end; SIGKILL in {left:.0} s"));
+            say(&format!("waiting for the program to end; SIGKILL in {left:.0} s"));
         }
         if asked.elapsed() > grace {
-            tell("the program did not stop when it was asked to; killing it");
+            say("the program did not stop when it was asked to; killing it");
             signal(shared, Signal::KILL);
             return;
         }

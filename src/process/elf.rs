@@ -39,7 +39,7 @@ const STRINGS: u64 = 5;
 const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
 const X86_64: u64 = 62;
-const MOST: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// Where bytes come from: a file, of which only what is asked for is read.
 pub trait Bytes {
@@ -67,7 +67,7 @@ impl Bytes for std::fs::File {
 pub fn kind(bytes: &(impl Bytes + ?Sized)) -> Kind {
     match bytes.upto(0, 6).as_slice() {
         [b'#', b'!', ..] => {
-            let first = bytes.upto(2, MOST);
+            let first = bytes.upto(2, MAX_ENTRIES);
             let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default();
             Kind::Script(String::from_utf8_lossy(line).trim().to_owned())
         }
@@ -90,7 +90,7 @@ fn place(bytes: &(impl Bytes + ?Sized), at: usize) -> Option<usize> {
 }
 
 fn text(bytes: &(impl Bytes + ?Sized), at: usize) -> Option<String> {
-    let rest = bytes.upto(at, MOST);
+    let rest = bytes.upto(at, MAX_ENTRIES);
     let end = rest.iter().position(|byte| *byte == 0)?;
     Some(String::from_utf8_lossy(&rest[..end]).into_owned())
 }
@@ -104,7 +104,7 @@ pub fn build_id(path: &std::path::Path) -> Option<String> {
     }
     for (kind, at, _, length) in headers(&file)? {
         let notes = if kind == PROGRAM_NOTE {
-            file.upto(at, length.min(MOST))
+            file.upto(at, length.min(MAX_ENTRIES))
         } else {
             continue;
         };
@@ -155,7 +155,7 @@ fn read(bytes: &(impl Bytes + ?Sized)) -> Option<Elf> {
     let Some(&(_, dynamic, _, length)) = find(PROGRAM_DYNAMIC) else {
         return Some(elf);
     };
-    let entries: Vec<(u64, u64)> = (0..(length / 16).min(MOST))
+    let entries: Vec<(u64, u64)> = (0..(length / 16).min(MAX_ENTRIES))
         .map_while(|index| {
             let at = dynamic.checked_add(index * 16)?;
             Some((number(bytes, at, 8)?, number(bytes, at.checked_add(8)?, 8)?))

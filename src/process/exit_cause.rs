@@ -1,7 +1,7 @@
 //! Who ended the program: what is known of a signal that it died by.
 //!
-//! The kernel tells a parent which signal it was and not who sent it. What went through roctop is known, and so are the
-//! kernel's own kills for want of memory; anything else came from elsewhere, and that is said too.
+//! The kernel reports to a parent which signal it was, not who sent it. What went through roctop is known, and so are the
+//! kernel's own kills when memory ran out; anything else came from elsewhere, which is said too.
 
 use crate::item::Exit;
 use crate::units;
@@ -13,7 +13,7 @@ pub struct Seen {
     pub came: Vec<(i32, String)>,
     /// Signals that roctop's user sent from the screen.
     pub sent: Vec<i32>,
-    /// The kernel killed so many processes of this control group for want of memory meanwhile.
+    /// Processes of this control group that the kernel killed meanwhile because memory ran out.
     pub starved: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct Seen {
 const OWN: [i32; 13] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 26, 27, 31];
 
 /// Who sent the signal that ended the program; none when no signal did, or the program did it to itself.
-pub fn told(exit: Exit, seen: &Seen) -> Option<String> {
+pub fn sentence(exit: Exit, seen: &Seen) -> Option<String> {
     let Exit::Signal(number) = exit else { return None };
     let name = match units::signal_name(number) {
         "" => format!("signal {number}"),
@@ -34,13 +34,13 @@ pub fn told(exit: Exit, seen: &Seen) -> Option<String> {
         return Some(format!("{name} came from {who}; roctop passed it on"));
     }
     if number == 9 && seen.starved > 0 {
-        return Some("the kernel killed it for want of memory (oom_kill of its control group)".into());
+        return Some("the kernel killed it because memory ran out (oom_kill of its control group)".into());
     }
     (!OWN.contains(&number))
         .then(|| format!("{name} was not sent by roctop, nor did it come through it: somebody sent it"))
 }
 
-/// How many processes of our control group the kernel has killed for want of memory; 0 where that is not told.
+/// How many processes of our control group the kernel has killed because memory ran out; 0 where that is unknown.
 pub fn starved() -> u64 {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or("");
@@ -71,31 +71,31 @@ mod tests {
             sent: vec![2],
             starved: 0,
         };
-        let told = |number| told(Exit::Signal(number), &seen).unwrap_or_default();
+        let said = |number| sentence(Exit::Signal(number), &seen).unwrap_or_default();
         assert_eq!(
-            told(15),
+            said(15),
             "SIGTERM came from process 7 (slurmstepd); roctop passed it on"
         );
-        assert_eq!(told(2), "SIGINT was sent by roctop, from its screen");
+        assert_eq!(said(2), "SIGINT was sent by roctop, from its screen");
         assert_eq!(
-            told(9),
+            said(9),
             "SIGKILL was not sent by roctop, nor did it come through it: somebody sent it"
         );
         assert_eq!(
-            told(40),
+            said(40),
             "signal 40 was not sent by roctop, nor did it come through it: somebody sent it"
         );
-        assert_eq!(told(11), "", "the program did that to itself");
-        assert_eq!(told(25), "", "its own file grew too large");
-        assert_eq!(super::told(Exit::Code(1), &seen), None);
+        assert_eq!(said(11), "", "the program did that to itself");
+        assert_eq!(said(25), "", "its own file grew too large");
+        assert_eq!(sentence(Exit::Code(1), &seen), None);
         let seen = Seen {
             starved: 1,
             ..Seen::default()
         };
         assert!(
-            super::told(Exit::Signal(9), &seen)
+            sentence(Exit::Signal(9), &seen)
                 .unwrap_or_default()
-                .contains("want of memory")
+                .contains("memory ran out")
         );
     }
 }

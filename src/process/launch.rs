@@ -1,7 +1,7 @@
 //! Starts the program with the collector inside, and leaves everything else as it would be without roctop.
 //!
-//! Headless, the program inherits the terminal as it is. Under the live screen it runs in a session and pseudo-terminal
-//! of its own; since that takes calls between fork and exec, roctop starts itself once more as a small trampoline
+//! Headless, the program inherits the terminal as it is. Under the live screen it gets a session and a
+//! pseudo-terminal. These take calls between fork and exec, so roctop starts itself once more as a small trampoline
 //! (`roctop __launch`) that makes them and then becomes the program.
 
 mod output;
@@ -132,7 +132,7 @@ const IN_PIPE: &str = "pipe";
 /// ... or one with a terminal, and output in the file that follows here.
 const IN_FILE: &str = "file:";
 
-/// Prepares the program in a session of its own, with a pseudo-terminal or a pipe. Its standard input stays roctop's when
+/// Prepares the program in a separate session, with a pseudo-terminal or a pipe. Its standard input stays roctop's when
 /// that is no terminal (a pipe into roctop goes to the program).
 pub fn command_in_session(
     program: &Program,

@@ -1,6 +1,6 @@
 //! The level of timing at which a program's collector starts: what was asked for, checked against the other options.
 
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_LEVEL, ENV_NO_FLIGHT, source};
 use std::ffi::OsString;
@@ -19,11 +19,11 @@ pub fn start(
     dispatch_source: u64,
     is_counting: bool,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Option<Level>, Misuse> {
+) -> Result<Option<Level>, UsageError> {
     let is_set = |name: &str| environment(name).filter(|value| !value.is_empty());
     let variable = is_set(ENV_LEVEL).map(|value| {
         let text = value.to_string_lossy().into_owned();
-        parse(&text).map_err(|error| Misuse(format!("{ENV_LEVEL}={text}: {error}")))
+        parse(&text).map_err(|error| UsageError(format!("{ENV_LEVEL}={text}: {error}")))
     });
     let (level, name) = match (option, variable) {
         (Some(level), _) => (level, "--level"),
@@ -32,7 +32,7 @@ pub fn start(
     };
     let against = |what: &str, why: &str| {
         let text = format!("{what} and {name} {level} contradict each other: at level {level} {why}");
-        Err(Misuse(text))
+        Err(UsageError(text))
     };
     if level == Level::Files && is_set(ENV_NO_FLIGHT).is_some() {
         return against(ENV_NO_FLIGHT, "there are flight files");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_wins_over_the_variable_and_none_is_the_collectors_choice() {
+    fn the_option_wins_over_the_variable() {
         let auto = source::AUTO;
         assert_eq!(asked("", auto, false, &[]), Ok(u8::MAX));
         assert_eq!(asked("", auto, false, &[(ENV_LEVEL, "")]), Ok(u8::MAX));

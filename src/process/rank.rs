@@ -3,7 +3,7 @@
 use roctop_ring::session::RANKS;
 use std::path::{Path, PathBuf};
 
-/// This process's rank, and the number of ranks when it is told.
+/// This process's rank, and the number of ranks if known.
 pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(u32, Option<u32>)> {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     RANKS
@@ -22,7 +22,7 @@ pub struct Rank {
     pub is_wanted: bool,
 }
 
-/// Which variables tell a process its rank, and which ranks are wanted.
+/// Which variables hold the rank of a process, and which ranks are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranks {
     /// Variable of the rank; the usual ones when there is none.
@@ -110,8 +110,8 @@ mod tests {
                 wanted: Ranks::stretches(text).unwrap(),
                 ..Ranks::default()
             };
-            let told = |name: &str| rank.filter(|_| name == "PMI_RANK").map(|rank| rank.to_string());
-            ranks.of(&told).is_wanted
+            let variable = |name: &str| rank.filter(|_| name == "PMI_RANK").map(|rank| rank.to_string());
+            ranks.of(&variable).is_wanted
         };
         let wanted = |text: &str| {
             (0..20)
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_variable_that_was_named_is_the_only_one_asked() {
-        let told = |name: &str| match name {
+        let variable = |name: &str| match name {
             "OMPI_COMM_WORLD_RANK" => Some("3".to_owned()),
             "OMPI_COMM_WORLD_SIZE" => Some("8".to_owned()),
             "MY_RANK" => Some("2".to_owned()),
@@ -141,7 +141,7 @@ mod tests {
                 size: size.map(str::to_owned),
                 wanted: Vec::new(),
             };
-            let rank = ranks.of(&told);
+            let rank = ranks.of(&variable);
             (rank.number, rank.size)
         };
         assert_eq!(of(None, None), (Some(3), Some(8)));

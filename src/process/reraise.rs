@@ -1,4 +1,4 @@
-//! Roctop dies as the program did, so that whoever started it sees the same.
+//! Roctop dies as the program did, so that its parent sees the same.
 
 use rustix::process::Signal;
 use std::os::unix::ffi::OsStringExt;
@@ -15,9 +15,9 @@ pub fn signal() -> Option<i32> {
     is_die.then(|| words.next()?.to_str()?.parse().ok()).flatten()
 }
 
-/// Ends this process by the signal that ended the program, so that whoever started roctop sees the same.
+/// Ends this process by the signal that ended the program, so that roctop's parent sees the same.
 ///
-/// roctop first becomes itself anew, since its handlers cannot be taken back otherwise.
+/// roctop first executes itself again, so that the installed signal handlers are gone.
 pub fn die_by(signal: i32) -> u8 {
     if signal == Signal::PIPE.as_raw() {
         // Every program in this language begins by ignoring it; a shell does not.

@@ -23,12 +23,12 @@ pub fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// Set once this process is told to end, by TERM, HUP, INT or QUIT: from now on these end it only by way of whoever looks
+/// Set once TERM, HUP, INT or QUIT asks this process to end: from now on these end it only by way of the loop that looks
 /// here, so that it can leave the terminal as it was. That, and another size of the terminal, wakes the screen.
-pub fn told_to_end() -> Result<Arc<AtomicBool>> {
-    let told = Arc::new(AtomicBool::new(false));
+pub fn end_requested() -> Result<Arc<AtomicBool>> {
+    let requested = Arc::new(AtomicBool::new(false));
     let (ready, is_ready) = std::sync::mpsc::channel();
-    let flag = told.clone();
+    let flag = requested.clone();
     let listen = async move || -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
@@ -54,19 +54,19 @@ pub fn told_to_end() -> Result<Arc<AtomicBool>> {
         .name("signals".into())
         .spawn(move || runtime.block_on(listen()))?;
     is_ready.recv().context("signals cannot be watched")?;
-    Ok(told)
+    Ok(requested)
 }
 
 /// Where the program's terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
-    /// It has one of its own, or none.
+    /// It has a separate one, or none.
     Own,
     /// It is roctop's, if that has one.
     Shared,
 }
 
-/// Starts the program and waits until it has ended. `started` is told its process id, `told` of each signal
+/// Starts the program and waits until it has ended. `started` gets its process id, `on_signal` each signal
 /// and who sent it, in words.
 ///
 /// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2. INT and QUIT come from the terminal,
@@ -76,7 +76,7 @@ pub fn run_to_end(
     command: std::process::Command,
     terminal: Terminal,
     started: impl FnOnce(u32),
-    mut told: impl FnMut(Signal, &str),
+    mut on_signal: impl FnMut(Signal, &str),
 ) -> Result<ExitStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -111,7 +111,7 @@ pub fn run_to_end(
             let sender = of_it
                 .and_then(|origin| origin.process)
                 .filter(|process| process.pid > 0);
-            told(
+            on_signal(
                 signal,
                 &sender.map_or_else(
                     || "the terminal or the kernel".into(),
@@ -121,7 +121,7 @@ pub fn run_to_end(
             if !(from_terminal && shares_terminal)
                 && let Some(pid) = Pid::from_raw(pid as i32)
             {
-                // The program may have ended just now: then there is nobody to tell.
+                // The program may have ended just now: then nobody is left to signal.
                 let _ = kill_process(pid, signal);
             }
         }

@@ -1,8 +1,8 @@
 //! `--attach PID`: processes of sessions of roctop can be recorded from now on; of others it is said what is in the way.
 
-use super::settings::{Settings, misuse};
-use crate::live::ingest::{Gauging, Pump};
-use crate::live::run::tell;
+use super::settings::{Settings, usage_error};
+use crate::live::ingest::{Gauging, Ingest};
+use crate::live::run::say;
 use crate::recording::Recorder;
 use crate::session::{Live, sessions};
 use crate::topology;
@@ -32,11 +32,11 @@ pub(super) fn read(settings: &Settings) -> Result<Option<Attach>> {
         .parse()
         .ok()
         .filter(|pid| *pid > 0)
-        .ok_or_else(|| misuse(format!("--attach takes a process id, not '{text}'")))?;
+        .ok_or_else(|| usage_error(format!("--attach takes a process id, not '{text}'")))?;
     let time = match settings.value("attach_duration_msec") {
         None => None,
         Some(text) => Some(Duration::from_millis(text.parse().ok().ok_or_else(|| {
-            misuse(format!(
+            usage_error(format!(
                 "--attach-duration-msec takes a number of milliseconds, not '{text}'"
             ))
         })?)),
@@ -76,7 +76,7 @@ start it under 'roctop' (it can be watched and left at any time)"
 }
 
 impl Attach {
-    /// Records the session into `recording` until the process ends or the time is over; false, and told, when something
+    /// Records the session into `recording` until the process ends or the time is over; false, with a message, when something
     /// is missing.
     pub(super) fn record(&self, recording: &Path) -> Result<bool> {
         let command = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -85,19 +85,19 @@ impl Attach {
             .filter(|word| !word.is_empty())
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
-        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?.telling(tell);
-        let pump = Pump::start(Live::late(&self.session), None, Some(recorder), &Gauging::off())?;
+        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?.reporting(say);
+        let ingest = Ingest::start(Live::late(&self.session), None, Some(recorder), &Gauging::off())?;
         let begun = Instant::now();
         let process = PathBuf::from(format!("/proc/{}", self.pid));
         while process.exists() && self.session.exists() && self.time.is_none_or(|time| begun.elapsed() < time) {
             std::thread::sleep(Duration::from_millis(20));
         }
         // The session may have gone with its roctop: what was read until then is what there is.
-        let read = pump.stop();
+        let read = ingest.stop();
         if let Err(error) = &read
             && self.session.exists()
         {
-            tell(&format!("{error:#}"));
+            say(&format!("{error:#}"));
             return Ok(false);
         }
         Ok(true)
@@ -108,7 +108,7 @@ impl Attach {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> String {
+    fn shown(line: &str) -> String {
         let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
         match read(&Settings::parse(&words).unwrap().0) {
             Ok(_) => String::new(),
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn what_is_in_the_way_is_named() {
-        assert_eq!(told("--kernel-trace"), "");
-        assert!(told("--attach 4000000000").contains("no such process"));
-        assert!(told("-p x").contains("'x'") && told("--pid 0").contains("'0'"));
-        assert!(told("--attach-duration-msec 5").contains("--attach PID"));
-        assert!(told("--attach 1 --attach-duration-msec -5").contains("'-5'"));
-        let own = told(&format!("--attach {}", std::process::id()));
+        assert_eq!(shown("--kernel-trace"), "");
+        assert!(shown("--attach 4000000000").contains("no such process"));
+        assert!(shown("-p x").contains("'x'") && shown("--pid 0").contains("'0'"));
+        assert!(shown("--attach-duration-msec 5").contains("--attach PID"));
+        assert!(shown("--attach 1 --attach-duration-msec -5").contains("'-5'"));
+        let own = shown(&format!("--attach {}", std::process::id()));
         assert!(own.contains("has not loaded a ROCm run-time"), "{own}");
     }
 }

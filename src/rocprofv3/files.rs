@@ -1,4 +1,4 @@
-//! The files of a run: written from its recording, told, and summed up.
+//! The files of a run: written from its recording, listed, and summed up.
 
 use super::naming::Keys;
 use super::plan::{Level, Plan};
@@ -7,7 +7,7 @@ use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::{self, Sums, summary};
 use crate::item;
-use crate::live::run::{tell, tell_all};
+use crate::live::run::{say, say_all};
 use crate::progress::Progress;
 use crate::recording::{Merged, Recording};
 use anyhow::{Context, Result};
@@ -22,10 +22,10 @@ pub(super) fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -
     let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
     let (collected, replay) = collect(&whole, None, path, &progress)?;
-    tell_all(&replay.warnings(&path.display().to_string()));
+    say_all(&replay.warnings(&path.display().to_string()));
     let facts = Facts::read(&whole)?;
     let (nodes, faults) = Hosts::of_recordings(&recordings, &collected.run);
-    tell_all(&faults);
+    say_all(&faults);
     let processes = &collected.run.processes;
     let keys = |process: &item::Process| {
         let siblings = processes.iter().filter(|other| other.parent == process.parent);
@@ -65,23 +65,23 @@ enum Amount {
     TooLittle,
 }
 
-/// Tells which files were made; takes them away when they are fewer bytes than are wanted.
+/// Lists the files that were made; takes them away when they are fewer bytes than are wanted.
 fn report(plan: &Plan, made: &[PathBuf]) -> Result<Amount> {
     let sizes = made.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
     let bytes: u64 = sizes.sum();
     let is_small = bytes < plan.least_bytes;
     if made.is_empty() && plan.level >= Level::Warning {
-        tell("nothing of what was asked for was recorded: no file was written");
+        say("nothing of what was asked for was recorded: no file was written");
     } else if is_small {
         for path in made {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
-        tell(&format!(
+        say(&format!(
             "{bytes} bytes of output are less than --minimum-output-data: no file was written"
         ));
     } else {
         for path in made {
-            tell(&format!("Opened result file: {}", path.display()));
+            say(&format!("Opened result file: {}", path.display()));
         }
     }
     Ok(if is_small { Amount::TooLittle } else { Amount::Enough })
@@ -103,7 +103,7 @@ fn print(plan: &Plan, sums: &Sums, keys: &Keys) -> Result<()> {
                 export::prepare_directory(directory)?;
             }
             export::write_atomic(&path, |out| summary::write(domains, &tables, out))?;
-            tell(&format!("Opened result file: {}", path.display()));
+            say(&format!("Opened result file: {}", path.display()));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is told of the options and of the version.
+//! The texts on options and version.
 
 use super::table;
 use anyhow::Result;

@@ -179,26 +179,26 @@ mod tests {
     fn what_no_option_is_called_is_passed_over_and_named() {
         let old = text_lines("gpu: 0\npmc: A\nrange: 0:1 # one\nkernel: scale\n").unwrap();
         assert_eq!(old.jobs.len(), 1);
-        let told =
+        let message =
             "passed over what does not begin with 'pmc:': line 1 ('gpu: 0'), 3 ('range: 0:1'), 4 ('kernel: scale')";
-        assert_eq!(old.unread, [told]);
+        assert_eq!(old.unread, [message]);
         let new = yaml("jobs:\n - hip_trace: true\n - nonsense: 1\n   version: true\n   kernel_trace: true").unwrap();
         assert!(new.jobs[1].on("kernel_trace"));
-        let words: Vec<&str> = new.unread.iter().filter_map(|told| told.split('\'').nth(1)).collect();
+        let words: Vec<&str> = new.unread.iter().filter_map(|line| line.split('\'').nth(1)).collect();
         assert_eq!(words, ["nonsense", "version"]);
         assert!(new.unread[0].starts_with("job 2: "));
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let told = |result: Result<Input>| format!("{:#}", result.unwrap_err());
-        assert!(told(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
-        assert!(told(text_lines("range: 0")).contains("pmc:"));
-        assert!(told(text_lines("")).contains("pmc:"));
-        assert!(told(yaml("jobs: [")).contains("YAML"));
-        assert!(told(yaml("jobs: 3")).contains("no list"));
-        assert!(told(yaml("other: 3")).contains("jobs"));
-        assert!(told(yaml("jobs:\n - kfd_trace: 1")).contains("job 1: --kfd-trace cannot be had"));
-        assert!(told(yaml("jobs:\n - hip_trace: maybe")).contains("maybe"));
+        let shown = |result: Result<Input>| format!("{:#}", result.unwrap_err());
+        assert!(shown(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
+        assert!(shown(text_lines("range: 0")).contains("pmc:"));
+        assert!(shown(text_lines("")).contains("pmc:"));
+        assert!(shown(yaml("jobs: [")).contains("YAML"));
+        assert!(shown(yaml("jobs: 3")).contains("no list"));
+        assert!(shown(yaml("other: 3")).contains("jobs"));
+        assert!(shown(yaml("jobs:\n - kfd_trace: 1")).contains("job 1: --kfd-trace is not available"));
+        assert!(shown(yaml("jobs:\n - hip_trace: maybe")).contains("maybe"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::input;
 use super::settings::Settings;
-use crate::live::run::tell;
+use crate::live::run::say;
 use anyhow::Result;
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) settings: Settings,
-    /// Directory of its own below that of the files.
+    /// Separate directory below that of the files.
     pub(super) directory: Option<String>,
 }
 
-/// The jobs of a command line; at least one. What the input file has that is passed over is told.
+/// The jobs of a command line; at least one. What is ignored of the input file is reported.
 ///
 /// Errors: the input file cannot be used, or sets an option of the command line to another value.
 pub(super) fn read(typed: &Settings) -> Result<Vec<Job>> {
@@ -23,7 +23,7 @@ pub(super) fn read(typed: &Settings) -> Result<Vec<Job>> {
     };
     let input = input::read(path)?;
     for unread in &input.unread {
-        tell(&format!("{}: {unread}", path.display()));
+        say(&format!("{}: {unread}", path.display()));
     }
     joined(typed, &input.jobs, input.word)
 }
@@ -57,7 +57,7 @@ fn joined(typed: &Settings, jobs: &[Settings], word: &str) -> Result<Vec<Job>> {
             all.push((typed.join(job)?, word));
         }
     }
-    // As upstream: one job has a directory of its own only when it names counters, not for groups of them.
+    // As upstream: one job has a separate directory only when it names counters, not for groups of them.
     let is_one = all.len() == 1;
     let job = |(number, (settings, word)): (usize, (Settings, &str))| Job {
         directory: (!is_one || !settings.values("pmc").is_empty()).then(|| format!("{word}_{number}")),
@@ -76,18 +76,18 @@ mod tests {
     }
 
     /// Directories with their counters.
-    fn told(jobs: &[Job]) -> Vec<String> {
-        let told = |job: &Job| {
+    fn shown(jobs: &[Job]) -> Vec<String> {
+        let shown = |job: &Job| {
             let directory = job.directory.as_deref().unwrap_or(".");
             format!("{directory}: {}", job.settings.values("pmc").join(" "))
         };
-        jobs.iter().map(told).collect()
+        jobs.iter().map(shown).collect()
     }
 
     #[test]
     fn each_pmc_is_a_pass_and_one_has_no_directory() {
-        assert_eq!(told(&alone(&typed("--pmc A B -M"))), [".: A B"]);
-        assert_eq!(told(&alone(&typed("--pmc A B --pmc C"))), ["pass_1: A B", "pass_2: C"]);
+        assert_eq!(shown(&alone(&typed("--pmc A B -M"))), [".: A B"]);
+        assert_eq!(shown(&alone(&typed("--pmc A B --pmc C"))), ["pass_1: A B", "pass_2: C"]);
         assert!(
             alone(&typed("--pmc A -M --pmc C"))
                 .iter()
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn counters_of_the_command_line_come_before_those_of_the_file() {
         let file = [typed("--pmc X"), typed("--pmc Y -M")];
-        let told = |line: &str, jobs: &[Settings]| told(&joined(&typed(line), jobs, "pmc").unwrap());
-        assert_eq!(told("-r", &file), ["pmc_1: X", "pmc_2: Y"]);
-        assert_eq!(told("-r", &file[..1]), ["pmc_1: X"]);
-        assert_eq!(told("-r", &[typed("-T")]), [".: "]);
-        assert_eq!(told("--pmc A", &file), ["pass_1: A", "pmc_2: X", "pmc_3: Y"]);
-        assert_eq!(told("--pmc A --pmc B", &[typed("-T")]), ["pass_1: A", "pass_2: B"]);
-        assert_eq!(told("--pmc A", &[typed("-T")]), ["pmc_1: A"]);
+        let joined_of = |line: &str, jobs: &[Settings]| shown(&joined(&typed(line), jobs, "pmc").unwrap());
+        assert_eq!(joined_of("-r", &file), ["pmc_1: X", "pmc_2: Y"]);
+        assert_eq!(joined_of("-r", &file[..1]), ["pmc_1: X"]);
+        assert_eq!(joined_of("-r", &[typed("-T")]), [".: "]);
+        assert_eq!(joined_of("--pmc A", &file), ["pass_1: A", "pmc_2: X", "pmc_3: Y"]);
+        assert_eq!(joined_of("--pmc A --pmc B", &[typed("-T")]), ["pass_1: A", "pass_2: B"]);
+        assert_eq!(joined_of("--pmc A", &[typed("-T")]), ["pmc_1: A"]);
     }
 
     #[test]

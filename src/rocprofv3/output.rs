@@ -1,12 +1,12 @@
 //! What is written: the formats, and what the files say of the options.
 
-use super::settings::{Note, Settings, misuse};
+use super::settings::{Note, Settings, usage_error};
 use super::table::typed;
 use crate::export::Format;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-/// Formats by their words, those of the environment too, and what is to be told of one that is not written; CSV when
+/// Formats by their words, those of the environment too, and what to say of one that is not written; CSV when
 /// there are none.
 pub(super) fn formats(settings: &Settings, usual: Option<String>) -> Result<(Vec<Format>, Option<Note>)> {
     const OTF2: &str = "roctop does not write it; use pftrace, json or rocpd";
@@ -26,7 +26,7 @@ pub(super) fn formats(settings: &Settings, usual: Option<String>) -> Result<(Vec
         }
     }
     if formats.is_empty() && has_otf2 {
-        return Err(misuse(format!("--output-format otf2 cannot be had: {OTF2}")));
+        return Err(usage_error(format!("--output-format otf2 is not available: {OTF2}")));
     }
     if formats.is_empty() {
         formats.push(Format::Csv);
@@ -41,8 +41,8 @@ fn format(word: &str) -> Result<Format> {
         "pftrace" => Format::Pftrace,
         "rocpd" => Format::Rocpd,
         _ => {
-            let told = format!("--output-format takes csv, json, pftrace or rocpd, not '{word}'");
-            return Err(misuse(told));
+            let message = format!("--output-format takes csv, json, pftrace or rocpd, not '{word}'");
+            return Err(usage_error(message));
         }
     })
 }
@@ -51,19 +51,22 @@ fn format(word: &str) -> Result<Format> {
 pub(super) fn check_perfetto(settings: &Settings) -> Result<()> {
     let backend = settings.value("perfetto_backend");
     if backend.is_some_and(|backend| backend != "inprocess") {
-        let told = "--perfetto-backend: only 'inprocess' can be had, roctop talks to no tracing daemon";
-        return Err(misuse(told.to_owned()));
+        let message = "--perfetto-backend: only 'inprocess' is available, roctop talks to no tracing daemon";
+        return Err(usage_error(message.to_owned()));
     }
     for name in ["perfetto_buffer_size", "perfetto_shmem_size_hint", "sdk_soversion"] {
         if let Some(word) = settings.value(name)
             && word.parse::<u64>().is_err()
         {
-            return Err(misuse(format!("{} takes a whole number, not '{word}'", typed(name))));
+            return Err(usage_error(format!(
+                "{} takes a whole number, not '{word}'",
+                typed(name)
+            )));
         }
     }
     match settings.value("perfetto_buffer_fill_policy") {
         None | Some("discard" | "ring_buffer") => Ok(()),
-        Some(word) => Err(misuse(format!(
+        Some(word) => Err(usage_error(format!(
             "--perfetto-buffer-fill-policy takes discard or ring_buffer, not '{word}'"
         ))),
     }

@@ -1,11 +1,11 @@
 //! `--collection-period DELAY:DURATION:REPEAT`.
 
-use super::settings::{Settings, misuse};
+use super::settings::{Settings, usage_error};
 use crate::export::options::Periods;
 use anyhow::{Context, Result, bail};
 
 /// The most stretches of time that are understood.
-const MOST: u64 = 1 << 16;
+const MAX_PERIODS: u64 = 1 << 16;
 
 /// The stretches of time after the beginning in which records are wanted.
 pub(super) fn read(settings: &Settings) -> Result<Periods> {
@@ -17,8 +17,8 @@ pub(super) fn read(settings: &Settings) -> Result<Periods> {
         "usec" => 1e3,
         "nsec" => 1.0,
         word => {
-            let told = format!("--collection-period-unit takes hour, min, sec, msec, usec or nsec, not '{word}'");
-            return Err(misuse(told));
+            let message = format!("--collection-period-unit takes hour, min, sec, msec, usec or nsec, not '{word}'");
+            return Err(usage_error(message));
         }
     };
     let mut periods = Periods::default();
@@ -28,8 +28,8 @@ pub(super) fn read(settings: &Settings) -> Result<Periods> {
             let (delay, duration, repeat) = triple(word)
                 .with_context(|| format!("--collection-period takes DELAY:DURATION:REPEAT, not '{word}'"))?;
             let nanos = |number: f64| (number * unit).round() as u64;
-            if repeat > MOST {
-                bail!("--collection-period: at most {MOST} repetitions, not {repeat}");
+            if repeat > MAX_PERIODS {
+                bail!("--collection-period: at most {MAX_PERIODS} repetitions, not {repeat}");
             }
             if periods.endless.is_some() {
                 bail!("--collection-period: after one that is repeated for ever (0) none comes, as '{word}'");
@@ -95,10 +95,10 @@ mod tests {
             "1:2:-1",
             "1:2:999999999",
         ] {
-            let told = format!("{:#}", periods(&format!("-P {wrong}")).unwrap_err());
-            assert!(told.contains("--collection-period"), "{told}");
+            let shown = format!("{:#}", periods(&format!("-P {wrong}")).unwrap_err());
+            assert!(shown.contains("--collection-period"), "{shown}");
         }
-        let told = format!("{:#}", periods("-P 1:1:1 --collection-period-unit day").unwrap_err());
-        assert!(told.contains("day"), "{told}");
+        let shown = format!("{:#}", periods("-P 1:1:1 --collection-period-unit day").unwrap_err());
+        assert!(shown.contains("day"), "{shown}");
     }
 }

@@ -8,7 +8,7 @@ pub(super) use self::counted::{counters, definitions_of};
 
 use self::sums::{tables, unwanted_sum};
 use super::output;
-use super::settings::{Note, Settings, misuse};
+use super::settings::{Note, Settings, usage_error};
 use super::table::{FOR_COUNTERS, typed};
 use crate::counters::request::Request;
 use crate::export::Format;
@@ -40,13 +40,13 @@ pub(super) struct Plan {
     pub(super) counts_pauses: bool,
     /// This process's rank, and whether it is to be profiled.
     pub(super) rank: Rank,
-    /// How much is told.
+    /// How much is printed.
     pub(super) level: Level,
     /// Options without effect, and why.
     pub(super) moot: Vec<Note>,
 }
 
-/// How much is told on standard error.
+/// How much is printed on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// What goes wrong, and the files that were made.
@@ -65,8 +65,9 @@ impl Level {
             "warning" => Self::Warning,
             "info" | "trace" | "env" | "config" => Self::Info,
             _ => {
-                let told = format!("--log-level takes fatal, error, warning, info, trace, env or config, not '{word}'");
-                return Err(misuse(told));
+                let message =
+                    format!("--log-level takes fatal, error, warning, info, trace, env or config, not '{word}'");
+                return Err(usage_error(message));
             }
         })
     }
@@ -169,7 +170,7 @@ fn least_bytes(settings: &Settings) -> Result<u64> {
     let typed = settings.value("minimum_output_data").unwrap_or("0");
     let kilobytes: u64 = typed
         .parse()
-        .map_err(|_| misuse(format!("--minimum-output-data takes a number of KB, not '{typed}'")))?;
+        .map_err(|_| usage_error(format!("--minimum-output-data takes a number of KB, not '{typed}'")))?;
     Ok(kilobytes.saturating_mul(1024))
 }
 
@@ -189,7 +190,7 @@ fn preload(settings: &Settings, usual: Option<String>) -> Result<Vec<OsString>> 
         .collect()
 }
 
-/// Which ranks are profiled, and which variables tell the rank.
+/// Which ranks are profiled, and which variables hold the rank.
 fn ranks(settings: &Settings) -> Result<Ranks> {
     let set = |name: &str| settings.value(name).map(str::to_owned);
     let wanted = Ranks::stretches(&settings.values("profile_mpi_ranks").join(","));
@@ -253,8 +254,8 @@ mod tests {
             ("-s --sdk-soversion one", "'one'"),
             ("-s --summary-groups (", "unclosed group"),
         ] {
-            let told = format!("{:#}", plan(line).map(|_| ()).unwrap_err());
-            assert!(told.contains(word) && told.lines().count() == 1, "{line}: {told}");
+            let shown = format!("{:#}", plan(line).map(|_| ()).unwrap_err());
+            assert!(shown.contains(word) && shown.lines().count() == 1, "{line}: {shown}");
         }
         assert!(plan("-s --kernel-iteration-range [1-3,7] 9").is_ok());
     }

@@ -1,7 +1,7 @@
 //! What was set, on the command line or by an input file.
 
 use super::table::{self, Here, Row, TABLE, Takes, truth, typed};
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads a command line; what follows `--` is the program and its arguments.
     ///
-    /// Errors: a [`Misuse`], as `argparse` tells it upstream.
+    /// Errors: a [`UsageError`], as `argparse` reports it upstream.
     pub(super) fn parse(words: &[OsString]) -> Result<(Self, Vec<OsString>)> {
-        Self::understand(words).map_err(|error| misuse(format!("{error:#}")))
+        Self::understand(words).map_err(|error| usage_error(format!("{error:#}")))
     }
 
     fn understand(words: &[OsString]) -> Result<(Self, Vec<OsString>)> {
@@ -108,7 +108,7 @@ impl Settings {
         if let Here::Refused(why) = row.here
             && !is_off
         {
-            bail!("{name} cannot be had: {why}");
+            bail!("{name} is not available: {why}");
         }
         self.set.insert(row.name, values);
         Ok(())
@@ -201,8 +201,8 @@ impl Settings {
 pub(super) type Note = (String, &'static str);
 
 /// What a command line has wrong by itself.
-pub(super) fn misuse(told: String) -> anyhow::Error {
-    Misuse(told).into()
+pub(super) fn usage_error(message: String) -> anyhow::Error {
+    UsageError(message).into()
 }
 
 fn unknown(word: &str) -> anyhow::Error {
@@ -280,9 +280,9 @@ mod tests {
             ("--pmc A --pmc -- a", "--pmc needs a value"),
         ] {
             let error = parse(line).unwrap_err();
-            assert!(error.is::<Misuse>());
-            let told = error.to_string();
-            assert!(told.contains(word), "{line}: {told}");
+            assert!(error.is::<UsageError>());
+            let shown = error.to_string();
+            assert!(shown.contains(word), "{line}: {shown}");
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) enum Here {
     Moot(&'static str),
     /// It does what it can; this is what is missing.
     Partly(&'static str),
-    /// It cannot be had, for this reason.
+    /// It is not available, for this reason.
     Refused(&'static str),
 }
 
@@ -54,7 +54,7 @@ use Takes::{Any, Flag, Many, One};
 const KOKKOS: &str = "taken as '--marker-trace --kernel-rename': roctop brings no connector to Kokkos, regions are \
 recorded if KOKKOS_TOOLS_LIBS names Kokkos' roctx connector";
 const EVENTS: &str = "roctop does not record the barriers of HIP's events; '--hip-trace' has the calls that make them";
-const GRAPHS: &str = "roctop does not record launches of graphs as rows of their own; '--hip-trace' has the calls, \
+const GRAPHS: &str = "roctop does not record launches of graphs as separate rows; '--hip-trace' has the calls, \
 '--kernel-trace' and '--memory-copy-trace' what they run";
 pub(super) const REPLAY: &str =
     "roctop runs each kernel as often as the program does; each '--pmc' more runs the program once more";
@@ -191,7 +191,7 @@ pub(super) const TABLE: &[Row] = &[
         "suppress_marker_preload",
         ' ',
         Flag,
-        Moot("ROC-TX needs no library of its own"),
+        Moot("ROC-TX needs no separate library"),
     ),
     row(
         "benchmark_mode",

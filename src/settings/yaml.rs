@@ -7,7 +7,7 @@ use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
 
 /// The most values of a text, those of aliases counted each time they stand for them: a few lines can mean billions.
-const MOST_VALUES: u64 = 1 << 20;
+const MAX_VALUES: u64 = 1 << 20;
 /// The most lists and mappings within each other.
 const DEEPEST: usize = 100;
 
@@ -29,8 +29,8 @@ pub fn documents(text: &str) -> Result<Vec<Yaml>> {
             bail!("line {}: it is nested more than {DEEPEST} deep", place.line());
         }
     }
-    if weight.values > MOST_VALUES {
-        bail!("its aliases (*NAME) stand for more than {MOST_VALUES} values");
+    if weight.values > MAX_VALUES {
+        bail!("its aliases (*NAME) stand for more than {MAX_VALUES} values");
     }
     YamlLoader::load_from_str(text).map_err(no_yaml)
 }
@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn what_is_nested_too_deeply_is_told_with_its_line() {
         for deep in ["- ", "? "] {
-            let told = documents(&format!("---\n{}", deep.repeat(100_000))).unwrap_err();
-            assert_eq!(told.to_string(), "line 2: it is nested more than 100 deep");
+            let error = documents(&format!("---\n{}", deep.repeat(100_000))).unwrap_err();
+            assert_eq!(error.to_string(), "line 2: it is nested more than 100 deep");
         }
         assert!(documents(&("- ".repeat(99) + "1")).is_ok());
     }

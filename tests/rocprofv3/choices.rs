@@ -1,4 +1,4 @@
-//! What options choose and how much of it goes on when something cannot be had: names, agents, summaries, formats, passes.
+//! What options choose and how much of it goes on when something is not available: names, agents, summaries, formats, passes.
 
 use super::table::Table;
 use super::{OWN, command, files, names, place, run, told};
@@ -147,7 +147,7 @@ fn a_format_that_is_not_written_is_left_out_of_others_and_refused_alone() {
     let alone = command(&place, &["--kernel-trace", "-f", "OTF2"], &["touch", "started"])
         .output()
         .unwrap();
-    assert!(alone.status.code() == Some(2) && told(&alone).contains("otf2 cannot be had"));
+    assert!(alone.status.code() == Some(2) && told(&alone).contains("otf2 is not available"));
     assert!(!place.join("started").exists());
 }
 

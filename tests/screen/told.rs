@@ -128,7 +128,7 @@ fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
         "{text}"
     );
     assert!(
-        line("last done").contains("took 2.00 ms") && text.contains("2 open when last looked at"),
+        line("last done").contains("took 2.00 ms") && text.contains("2 open in the last snapshot"),
         "{text}"
     );
 }

@@ -1,6 +1,6 @@
 //! The drop-in ROCTracer and ROC-TX libraries that this binary carries, with headers and what CMake and pkg-config look for.
 //!
-//! The tree is the one that preload/roctracer/install makes; nothing in it knows where it lies.
+//! The tree is the one that preload/roctracer/install makes; nothing in it knows where it is.
 
 use crate::built::{FILES, LINKS};
 use anyhow::{Context, Result, bail};

@@ -130,7 +130,7 @@ fn keep(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
 }
 
 /// Programs linked with ROC-TX ask for its versions of functions, so it is the drop-in library that is put there: a
-/// collector of that name, which has no versions, would make the loader tell the user. The program's calls go to the
+/// collector of that name, which has no versions, would make the loader warn the user. The program's calls go to the
 /// collector all the same, because it is preloaded. A build without drop-in libraries takes the collector.
 fn put_roctx(directory: &Path) -> Result<PathBuf> {
     let folder = directory.join("roctx");

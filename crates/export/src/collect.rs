@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 
 /// Bytes of records that are held while they are taken in.
-const HELD: usize = 128 << 20;
+const SORT_BUFFER_BYTES: usize = 128 << 20;
 
 /// A record.
 #[derive(Clone, std::marker::Copy, Debug, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl Collector {
     pub fn new(place: &Path) -> Self {
         Self {
             run: Run::default(),
-            events: Sorter::new(place, HELD),
+            events: Sorter::new(place, SORT_BUFFER_BYTES),
             texts: Texts::new(place),
             measuring: Measuring::new(place),
             first: Nanos::MAX,

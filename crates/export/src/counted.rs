@@ -13,7 +13,7 @@ use std::iter::Peekable;
 use std::path::Path;
 
 /// Bytes of each kind that are held while they are sorted.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 /// The most values of one dispatch that are believed, and the most runs of instances.
 const MOST_VALUES: usize = 1 << 16;
 const MOST_PARTS: usize = 1 << 18;
@@ -38,7 +38,7 @@ impl Entry for Numbered {
 
 /// All dispatches of a process by their numbers.
 pub(super) fn numbered(dispatches: &Sorted<Row<Dispatch>>, place: &Path) -> io::Result<Sorted<Numbered>> {
-    let mut sorter = Sorter::new(place, HELD);
+    let mut sorter = Sorter::new(place, SORT_BUFFER_BYTES);
     for row in dispatches.iter() {
         let Row { record, id, .. } = row?;
         sorter.put(Numbered {
@@ -145,7 +145,10 @@ impl<'a> Counted<'a> {
             Some(wanted) => *wanted,
             None => is_wanted(scope, kernel),
         };
-        let (mut amounts, mut parts) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
+        let (mut amounts, mut parts) = (
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+        );
         let mut seen = BTreeSet::new();
         let mut finding = Finding::new(dispatches);
         for value in walk.values.of(own) {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// Bytes of each kind that are held while they are sorted.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 /// The unit of a counter of a whole GPU.
 pub(super) const PER_SECOND: &str = "/s";
 
@@ -56,7 +56,10 @@ impl<'a> Gauges<'a> {
     /// Those of wanted times; `whole` are those of whole GPUs, when those of its machine are this process's.
     pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
         let own = scope.process.id;
-        let (mut points, mut rates) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
+        let (mut points, mut rates) = (
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+        );
         for point in whole.into_iter().flat_map(Sorted::iter) {
             let point = point?;
             if point.machine == scope.process.machine && scope.is_wanted_at(point.at) {

@@ -8,7 +8,7 @@ mod sweep;
 
 use super::collect::{Collected, Event};
 use super::options::Kinds;
-use super::records::{HELD, Region, Rows, Sink, Tests};
+use super::records::{Region, Rows, SORT_BUFFER_BYTES, Sink, Tests};
 use super::sort::{Sorted, Sorter};
 use roctop_model::FastMap;
 use roctop_trace::item::ProcessId;
@@ -17,7 +17,7 @@ use std::path::Path;
 use sweep::{Cause, Sweep};
 
 /// Records of work whose call is looked for in one further sweep.
-const LATE: usize = 1 << 19;
+const MAX_LATE: usize = 1 << 19;
 
 /// What is wanted of a process, and how it is numbered.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub(crate) fn rows(
 ) -> io::Result<Rows> {
     let mut sink = Sink::new(&collected.run, tests, place);
     let mut sweep = Sweep::new(&collected.run, wanted);
-    let mut late = Sorter::new(place, HELD);
+    let mut late = Sorter::new(place, SORT_BUFFER_BYTES);
     for event in events {
         let event = event?;
         match sweep.take(&event) {
@@ -73,7 +73,7 @@ fn number_late(
 ) -> io::Result<()> {
     let mut work = late.iter();
     loop {
-        let these: Vec<Event> = work.by_ref().take(LATE).collect::<io::Result<_>>()?;
+        let these: Vec<Event> = work.by_ref().take(MAX_LATE).collect::<io::Result<_>>()?;
         if these.is_empty() {
             return Ok(());
         }

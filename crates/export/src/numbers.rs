@@ -11,7 +11,7 @@ use std::path::Path;
 /// Numbers that are read at once.
 const PAGE: usize = 4096;
 /// Pages that are kept once they were read.
-const KEPT: usize = 512;
+const CACHED_PAGES: usize = 512;
 
 /// Numbers by place; 0 where none was put.
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Numbers {
         if !read.pages.contains_key(&page) {
             match read_page(file, page) {
                 Ok(numbers) => {
-                    if read.order.len() >= KEPT
+                    if read.order.len() >= CACHED_PAGES
                         && let Some(oldest) = read.order.pop_front()
                     {
                         read.pages.remove(&oldest);

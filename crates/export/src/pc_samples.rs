@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// Bytes of each kind that are held while they are sorted.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 
 /// A sample, and what it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ pub(super) struct Samples {
 impl Samples {
     /// Samples of wanted times, and of the dispatches that a filter leaves.
     pub(super) fn new(scope: &Scope<'_>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
-        let mut placed = Sorter::new(scope.place, HELD);
+        let mut placed = Sorter::new(scope.place, SORT_BUFFER_BYTES);
         let mut finding = Finding::new(dispatches);
         for sample in walk.samples.of(scope.process.id) {
             let Sampled(sample) = sample?;
@@ -102,7 +102,10 @@ impl Samples {
                 }))?;
             }
         }
-        let (mut places, mut all) = (Sorter::new(scope.place, HELD), Sorter::new(scope.place, HELD));
+        let (mut places, mut all) = (
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+            Sorter::new(scope.place, SORT_BUFFER_BYTES),
+        );
         let (mut last, mut number) = (None, -1);
         let mut methods = BTreeSet::new();
         for placed in placed.finish()?.iter() {

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Bytes of slices that are held while they are sorted.
-const HELD: usize = 64 << 20;
+const SORT_BUFFER_BYTES: usize = 64 << 20;
 
 /// Writes the trace of one process.
 pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {

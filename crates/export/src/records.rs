@@ -13,7 +13,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 /// Bytes of rows of one kind that are held while they are sorted.
-pub(super) const HELD: usize = 32 << 20;
+pub(super) const SORT_BUFFER_BYTES: usize = 32 << 20;
 
 /// A record with its place among the others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -156,7 +156,7 @@ where
     fn new(is_wanted: &'a dyn Fn(&Row<T>) -> bool, place: &Path) -> Self {
         Self {
             is_wanted,
-            rows: Sorter::new(place, HELD),
+            rows: Sorter::new(place, SORT_BUFFER_BYTES),
         }
     }
 
@@ -193,9 +193,9 @@ impl<'a> Sink<'a> {
         Self {
             run,
             is_wanted: tests.call,
-            hip: Sorter::new(place, HELD),
-            hsa: Sorter::new(place, HELD),
-            libraries: LIBRARIES.map(|_| Sorter::new(place, HELD)),
+            hip: Sorter::new(place, SORT_BUFFER_BYTES),
+            hsa: Sorter::new(place, SORT_BUFFER_BYTES),
+            libraries: LIBRARIES.map(|_| Sorter::new(place, SORT_BUFFER_BYTES)),
             markers: Bin::new(tests.marker, place),
             dispatches: Bin::new(tests.dispatch, place),
             in_flight: Bin::new(tests.dispatch, place),

@@ -12,7 +12,7 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 /// Bytes of each kind that are held while they are taken in.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 
 /// An entry of a process.
 pub(super) trait Owned: Entry {
@@ -120,11 +120,11 @@ pub(super) struct Measuring {
 impl Measuring {
     pub(super) fn new(place: &Path) -> Self {
         Self {
-            values: Sorter::new(place, HELD),
-            instances: Sorter::new(place, HELD),
-            readings: Sorter::new(place, HELD),
-            samples: Sorter::new(place, HELD),
-            gauges: Sorter::new(place, HELD),
+            values: Sorter::new(place, SORT_BUFFER_BYTES),
+            instances: Sorter::new(place, SORT_BUFFER_BYTES),
+            readings: Sorter::new(place, SORT_BUFFER_BYTES),
+            samples: Sorter::new(place, SORT_BUFFER_BYTES),
+            gauges: Sorter::new(place, SORT_BUFFER_BYTES),
             place: place.to_owned(),
         }
     }
@@ -174,7 +174,10 @@ impl Measuring {
                 .or_default()
                 .push(process.id);
         }
-        let (mut own, mut whole) = (Sorter::new(&self.place, HELD), Sorter::new(&self.place, HELD));
+        let (mut own, mut whole) = (
+            Sorter::new(&self.place, SORT_BUFFER_BYTES),
+            Sorter::new(&self.place, SORT_BUFFER_BYTES),
+        );
         for point in self.gauges.finish()?.iter() {
             let point = point?;
             if point.pid == 0 {

@@ -16,9 +16,9 @@ const FIRST: usize = 32 << 20;
 /// Bytes of a block before compression.
 const BLOCK: usize = 32 << 10;
 /// Bytes of blocks that are kept once they were read.
-const KEPT: usize = 8 << 20;
+const CACHE_BYTES: usize = 8 << 20;
 /// Bytes that a text takes in memory besides its own.
-const EACH: usize = 32;
+const TEXT_OVERHEAD: usize = 32;
 
 /// Texts by number.
 pub(crate) struct Texts {
@@ -86,12 +86,12 @@ impl Texts {
             return Ok(());
         }
         if self.file.is_none() && self.last.is_empty() && self.bytes < self.most {
-            self.bytes += text.len() + EACH;
+            self.bytes += text.len() + TEXT_OVERHEAD;
             self.first.push(text);
             self.settled += 1;
             return Ok(());
         }
-        self.last_bytes += text.len() + EACH;
+        self.last_bytes += text.len() + TEXT_OVERHEAD;
         self.last.push(text);
         if self.last_bytes >= BLOCK {
             self.write_block().map_err(|error| no_room(&self.place, &error))?;
@@ -156,7 +156,7 @@ impl Texts {
 
     fn keep(&self, read: &mut Read, number: usize, texts: Vec<Arc<str>>) {
         let bytes = |number: usize| self.blocks.get(number).map_or(0, |block| block.bytes);
-        while read.bytes + bytes(number) > KEPT
+        while read.bytes + bytes(number) > CACHE_BYTES
             && let Some(oldest) = read.order.pop_front()
         {
             read.blocks.remove(&oldest);
@@ -195,7 +195,7 @@ mod tests {
         for number in mixed {
             assert_eq!(&*texts.get(TextId(number)).unwrap(), text(number));
         }
-        assert!(texts.read.borrow().bytes <= KEPT);
+        assert!(texts.read.borrow().bytes <= CACHE_BYTES);
         assert!(texts.get(TextId(count)).is_none());
         texts.check().unwrap();
     }

@@ -58,7 +58,7 @@ pub struct SampledPlace {
     /// Samples.
     pub count: u64,
     /// Samples that tell whether the wave issued: those of the hardware.
-    pub told: u64,
+    pub with_state: u64,
     /// Of those, the ones that did.
     pub issued: u64,
     /// Active lanes, summed up.
@@ -75,7 +75,7 @@ impl SampledPlace {
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let mut rest = self.clone();
         rest.count = rest.count.saturating_sub(earlier.count);
-        rest.told = rest.told.saturating_sub(earlier.told);
+        rest.with_state = rest.with_state.saturating_sub(earlier.with_state);
         rest.issued = rest.issued.saturating_sub(earlier.issued);
         rest.lanes = rest.lanes.saturating_sub(earlier.lanes);
         rest.reasons.since(&earlier.reasons);
@@ -180,7 +180,7 @@ impl Sampled {
         row.count += 1;
         row.lanes += u64::from(sample.exec_mask.count_ones());
         if sample.is_stochastic() {
-            row.told += 1;
+            row.with_state += 1;
             row.instructions.add(sample.instruction);
             if sample.is_issued {
                 row.issued += 1;
@@ -230,7 +230,7 @@ mod tests {
         let expected = [(Some(KernelId(3)), 0x10, 2), (Some(KernelId(4)), 0x10, 1)];
         assert_eq!((kernels, sampled.count()), (expected.to_vec(), 4));
         let first = &rows[0];
-        assert_eq!((first.told, first.issued, first.lanes), (2, 1, 16));
+        assert_eq!((first.with_state, first.issued, first.lanes), (2, 1, 16));
         assert_eq!(
             (first.reasons.ranked(), first.instructions.ranked()),
             (vec![(3, 1)], vec![(1, 2)])

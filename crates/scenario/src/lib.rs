@@ -142,7 +142,7 @@ struct CallText {
     dur: Time,
     #[serde(default)]
     status: i32,
-    /// Only in each of so many steps.
+    /// Only in every n-th step.
     #[serde(default = "one")]
     every: u32,
 }
@@ -179,7 +179,7 @@ impl Scenario {
         toml::from_str(text)
     }
 
-    /// All items with the time when each is told, in order.
+    /// All items with the time when each is known, in order.
     pub fn items(&self) -> Vec<(Nanos, Item)> {
         let mut maker = Maker::new(self);
         for step in 0..self.steps {
@@ -188,7 +188,7 @@ impl Scenario {
         maker.finish()
     }
 
-    /// A store that was told all that happens within `elapsed` ns.
+    /// A store of all that happens within `elapsed` ns.
     pub fn store(&self, options: Options, elapsed: u64) -> Store {
         let mut store = Store::new(options);
         let until = BEGIN + elapsed;

@@ -197,7 +197,7 @@ pub struct Found {
 }
 
 /// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
-const KEPT: usize = 4;
+const MAX_LEFT_SESSIONS: usize = 4;
 const KEPT_FOR: Duration = Duration::from_hours(24);
 
 /// A session without a ring is of no use to anyone. A roctop that is just starting has not locked its session yet.
@@ -254,7 +254,7 @@ fn remove_stale(base: &Path) {
         .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
         .collect();
     over.sort();
-    let excess = over.len().saturating_sub(KEPT);
+    let excess = over.len().saturating_sub(MAX_LEFT_SESSIONS);
     for (number, (modified, path)) in over.iter().enumerate() {
         let age = modified.elapsed().unwrap_or_default();
         if number < excess || age > KEPT_FOR || (age > UNUSED_FOR && !has_rings(path)) {

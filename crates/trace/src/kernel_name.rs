@@ -32,11 +32,11 @@ impl Aliases {
 }
 
 /// Bytes of a demangled name. Substitutions double it by every few characters: 300 of them can stand for terabytes.
-const MOST: usize = 64 << 10;
+const MAX_NAME_BYTES: usize = 64 << 10;
 
 /// The name that `__cxa_demangle` gives a C++ symbol. Other names, and names of more than 64 KiB, stay as they are.
 pub fn demangle(mangled: &str) -> String {
-    itanium::demangle(mangled, MOST).unwrap_or_else(|| mangled.to_owned())
+    itanium::demangle(mangled, MAX_NAME_BYTES).unwrap_or_else(|| mangled.to_owned())
 }
 
 /// The bare function of a demangled name: no return type, template arguments, arguments or name space.

@@ -14,7 +14,7 @@ use roctop_model::query::Filter;
 use roctop_trace::units::{self, Unit};
 
 /// An interrupt this soon after another is not meant as the first one.
-const TWICE: u64 = 10_000_000_000;
+const SECOND_INTERRUPT_WITHIN: u64 = 10_000_000_000;
 
 pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
     let snap = ui.standing(latest);
@@ -39,7 +39,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Next => timeline_nav::neighbour(ui, &snap, Way::On),
         Action::PreviousGap => timeline_nav::gap(ui, &snap, Way::Back),
         Action::NextGap => timeline_nav::gap(ui, &snap, Way::On),
-        // The newest line is the last: what is looked for next lies further up.
+        // The newest line is the last: the next match is further up.
         Action::NextMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::Back),
         Action::PreviousMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::On),
         Action::NextMatch => timeline_nav::matching(ui, &snap, Way::On),
@@ -151,10 +151,10 @@ fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
 
 /// From now on keys are the program's.
 fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
-    if ui.prefs.away.attached {
+    if ui.prefs.detached.attached {
         return ui.say(latest, "the program's terminal is with the roctop that started it");
     }
-    if ui.prefs.away.is_piped {
+    if ui.prefs.detached.is_piped {
         return ui.say(latest, "the program has a pipe in place of a terminal (--app-io pipe)");
     }
     ui.program.typing = true;
@@ -170,7 +170,7 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if ui
         .program
         .interrupted
-        .is_some_and(|at| latest.now.saturating_sub(at) < TWICE)
+        .is_some_and(|at| latest.now.saturating_sub(at) < SECOND_INTERRUPT_WITHIN)
     {
         ui.program.interrupted = None;
         escalation::begin(ui, latest);
@@ -229,10 +229,7 @@ fn pick(ui: &mut Ui) -> Effect {
 /// Numbers count from now on. A baseline counts from another beginning than what it would be compared with.
 fn reset(ui: &mut Ui, latest: &Snapshot) -> Effect {
     (ui.baseline, ui.frozen) = (None, None);
-    ui.say(
-        latest,
-        "numbers count from now on; :whole counts from the beginning again",
-    );
+    ui.say(latest, "statistics reset; :whole counts from the beginning again");
     Effect::Reset(Since::Now)
 }
 

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_column_of_every_list_has_a_word_of_its_own_and_a_letter() {
+    fn every_column_has_a_unique_word_and_a_letter() {
         for pane in Pane::ALL {
             for (at, (id, word)) in words(pane).into_iter().enumerate() {
                 assert_eq!(named(pane, word), Some(id), "{pane:?} {word}");

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_goes_on_is_asked_and_at_last_killed_and_the_seconds_are_counted() {
+    fn a_running_program_gets_sigterm_then_sigkill() {
         let mut ui = interrupted_twice();
         let text = |ui: &Ui, when: u64| {
             ui.program
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_or_is_faster_is_obeyed() {
+    fn waiting_or_hurrying_is_obeyed() {
         for key in [Key::Char('w'), Key::Char('c'), Key::Esc] {
             let mut ui = interrupted_twice();
             assert_eq!(update(&mut ui, &at(3000), Msg::Key(key)), Effect::None);

@@ -5,22 +5,22 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A terminal that takes longer for a frame is too slow for so many.
-const SLOW: Duration = Duration::from_millis(30);
-/// So long without a slow frame, and they are sent more often again.
-const CALM: Duration = Duration::from_secs(3);
-/// Frames are sent so many times less often: 10, 5, 2, 1 a second.
-const STEPS: [u32; 4] = [1, 2, 5, 10];
-/// What is on screen may be so old before the user is told.
-const LATE: Duration = Duration::from_millis(500);
-/// The time over which the rate is told.
-const WINDOW: Duration = Duration::from_secs(4);
-/// Bytes of a first frame, about: so much is never refused.
-const WHOLE: f64 = 16_384.0;
+/// A terminal that takes longer for a frame gets fewer frames.
+const SLOW_FRAME: Duration = Duration::from_millis(30);
+/// After this time without a slow frame, frames are sent more often again.
+const SPEED_UP_AFTER: Duration = Duration::from_secs(3);
+/// Divisors of the frame rate: 10, 5, 2, 1 a second.
+const RATE_DIVISORS: [u32; 4] = [1, 2, 5, 10];
+/// The screen shows its lag beyond this.
+const MAX_LAG: Duration = Duration::from_millis(500);
+/// The byte rate is an average over this time.
+const RATE_WINDOW: Duration = Duration::from_secs(4);
+/// Bytes of a first frame, about: the limit always admits as many.
+const FIRST_FRAME_BYTES: f64 = 16_384.0;
 
 /// Watches what is sent.
 #[derive(Debug)]
-pub struct Pace {
+pub struct FramePacing {
     /// Bytes a second at most.
     most: Option<f64>,
     /// Bytes that may be sent now.
@@ -36,13 +36,13 @@ pub struct Pace {
     sent: VecDeque<(Duration, usize)>,
 }
 
-impl Pace {
-    /// With so many bytes a second at most; none: as many as come.
+impl FramePacing {
+    /// At most `most` bytes a second; none: no limit.
     pub fn new(most: Option<u64>) -> Self {
         let most = most.map(|most| most as f64);
         Self {
             most,
-            credit: most.map_or(0.0, |most| most.max(WHOLE)),
+            credit: most.map_or(0.0, |most| most.max(FIRST_FRAME_BYTES)),
             credited: Duration::ZERO,
             step: 0,
             slow: Duration::ZERO,
@@ -62,7 +62,7 @@ impl Pace {
         }
         let Some(most) = self.most else { return true };
         let passed = now.saturating_sub(self.credited).as_secs_f64();
-        self.credit = (self.credit + passed * most).min(most.max(WHOLE));
+        self.credit = (self.credit + passed * most).min(most.max(FIRST_FRAME_BYTES));
         self.credited = now;
         self.credit > if is_answer { -2.0 * most } else { 0.0 }
     }
@@ -70,9 +70,9 @@ impl Pace {
     /// A frame was sent.
     pub fn sent(&mut self, began: Duration, ended: Duration, bytes: usize) {
         self.credit -= bytes as f64;
-        if ended.saturating_sub(began) > SLOW {
+        if ended.saturating_sub(began) > SLOW_FRAME {
             self.slower(ended);
-        } else if ended.saturating_sub(self.slow) > CALM {
+        } else if ended.saturating_sub(self.slow) > SPEED_UP_AFTER {
             self.step = self.step.saturating_sub(1);
             self.slow = ended;
         }
@@ -80,32 +80,32 @@ impl Pace {
         self.sent.push_back((ended, bytes));
     }
 
-    /// Frames are sent so many times less often than usual.
+    /// The divisor of the frame rate.
     pub fn slowed(&self) -> u32 {
-        STEPS[self.step]
+        RATE_DIVISORS[self.step]
     }
 
     /// How old what is on screen is, when that is worth a word; `behind` is how old the newest of it was when it was drawn.
     pub fn lag(&self, now: Duration, behind: Duration) -> Option<Duration> {
         let waits = self.wanted.map_or(Duration::ZERO, |wanted| now.saturating_sub(wanted));
         let late = self.took.max(waits) + behind;
-        (late > LATE).then_some(late)
+        (late > MAX_LAG).then_some(late)
     }
 
     /// Bytes a second of late.
     pub fn rate(&mut self, now: Duration) -> f64 {
-        let from = now.saturating_sub(WINDOW);
+        let from = now.saturating_sub(RATE_WINDOW);
         while self.sent.front().is_some_and(|sent| sent.0 < from) {
             self.sent.pop_front();
         }
         let bytes: usize = self.sent.iter().map(|sent| sent.1).sum();
-        bytes as f64 / WINDOW.min(now).as_secs_f64().max(1.0)
+        bytes as f64 / RATE_WINDOW.min(now).as_secs_f64().max(1.0)
     }
 
     fn slower(&mut self, now: Duration) {
         // One slow frame is one step, however often it is asked meanwhile.
         if now.saturating_sub(self.slow) > Duration::from_millis(500) || self.step == 0 {
-            self.step = (self.step + 1).min(STEPS.len() - 1);
+            self.step = (self.step + 1).min(RATE_DIVISORS.len() - 1);
             self.slow = now;
         }
     }
@@ -121,40 +121,40 @@ mod tests {
 
     #[test]
     fn a_slow_terminal_gets_fewer_frames_and_a_fast_one_all() {
-        let mut pace = Pace::new(None);
+        let mut pacing = FramePacing::new(None);
         let mut rates = Vec::new();
         for second in 1..=4 {
-            assert!(pace.may_send(at(second * 1000), true, false));
-            pace.sent(at(second * 1000), at(second * 1000 + 80), 5000);
-            rates.push(pace.slowed());
+            assert!(pacing.may_send(at(second * 1000), true, false));
+            pacing.sent(at(second * 1000), at(second * 1000 + 80), 5000);
+            rates.push(pacing.slowed());
         }
         assert_eq!(rates, [2, 5, 10, 10]);
         for tenth in 50..200 {
-            pace.may_send(at(tenth * 100), true, false);
-            pace.sent(at(tenth * 100), at(tenth * 100 + 1), 500);
+            pacing.may_send(at(tenth * 100), true, false);
+            pacing.sent(at(tenth * 100), at(tenth * 100 + 1), 500);
         }
-        assert_eq!(pace.slowed(), 1, "three seconds a step");
-        assert_eq!(pace.lag(at(20_000), Duration::ZERO), None);
+        assert_eq!(pacing.slowed(), 1, "three seconds a step");
+        assert_eq!(pacing.lag(at(20_000), Duration::ZERO), None);
     }
 
     #[test]
     fn what_is_old_is_said_to_be() {
-        let mut pace = Pace::new(None);
-        assert!(!pace.may_send(at(1000), false, false), "the terminal takes nothing");
-        assert_eq!(pace.lag(at(1400), Duration::ZERO), None);
-        assert_eq!(pace.lag(at(2200), Duration::ZERO), Some(at(1200)));
-        assert!(pace.may_send(at(2200), true, false));
-        pace.sent(at(2200), at(2300), 4000);
+        let mut pacing = FramePacing::new(None);
+        assert!(!pacing.may_send(at(1000), false, false), "the terminal takes nothing");
+        assert_eq!(pacing.lag(at(1400), Duration::ZERO), None);
+        assert_eq!(pacing.lag(at(2200), Duration::ZERO), Some(at(1200)));
+        assert!(pacing.may_send(at(2200), true, false));
+        pacing.sent(at(2200), at(2300), 4000);
         assert_eq!(
-            pace.lag(at(2300), Duration::ZERO),
+            pacing.lag(at(2300), Duration::ZERO),
             Some(at(1300)),
             "the frame itself came so late"
         );
-        assert!(pace.may_send(at(2400), true, false));
-        pace.sent(at(2400), at(2401), 40);
-        assert_eq!(pace.lag(at(2401), Duration::ZERO), None);
+        assert!(pacing.may_send(at(2400), true, false));
+        pacing.sent(at(2400), at(2401), 40);
+        assert_eq!(pacing.lag(at(2401), Duration::ZERO), None);
         assert_eq!(
-            pace.lag(at(2401), at(700)),
+            pacing.lag(at(2401), at(700)),
             Some(at(701)),
             "the records themselves are old"
         );
@@ -162,28 +162,28 @@ mod tests {
 
     #[test]
     fn no_more_bytes_are_sent_than_were_allowed() {
-        let mut pace = Pace::new(Some(8000));
+        let mut pacing = FramePacing::new(Some(8000));
         let (mut bytes, mut frames) = (0, 0);
         for tenth in 0..600 {
-            if pace.may_send(at(tenth * 100), true, false) {
-                pace.sent(at(tenth * 100), at(tenth * 100), 3000);
+            if pacing.may_send(at(tenth * 100), true, false) {
+                pacing.sent(at(tenth * 100), at(tenth * 100), 3000);
                 (bytes, frames) = (bytes + 3000, frames + 1);
             }
         }
-        let most = 60 * 8000 + WHOLE as usize + 3000;
+        let most = 60 * 8000 + FIRST_FRAME_BYTES as usize + 3000;
         assert!(
             bytes <= most && bytes > 60 * 7000,
             "{bytes} bytes in a minute, {frames} frames"
         );
-        assert!((7000.0..9000.0).contains(&pace.rate(at(60_000))));
+        assert!((7000.0..9000.0).contains(&pacing.rate(at(60_000))));
     }
 
     #[test]
     fn a_key_is_answered_though_nothing_is_left() {
-        let mut pace = Pace::new(Some(1000));
-        assert!(pace.may_send(at(0), true, false));
-        pace.sent(at(0), at(0), 17_000);
-        assert!(!pace.may_send(at(100), true, false));
-        assert!(pace.may_send(at(100), true, true));
+        let mut pacing = FramePacing::new(Some(1000));
+        assert!(pacing.may_send(at(0), true, false));
+        pacing.sent(at(0), at(0), 17_000);
+        assert!(!pacing.may_send(at(100), true, false));
+        assert!(pacing.may_send(at(100), true, true));
     }
 }

@@ -29,11 +29,11 @@ pub(crate) enum Hit {
     Time(Option<Track>, Nanos, u64),
 }
 
-/// What was drawn where; what was drawn later lies above.
+/// What was drawn where; what was drawn later is above.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hits(RefCell<Vec<(Rect, Hit)>>);
+pub(crate) struct HitMap(RefCell<Vec<(Rect, Hit)>>);
 
-impl Hits {
+impl HitMap {
     /// A new frame.
     pub(crate) fn clear(&self) {
         self.0.borrow_mut().clear();
@@ -44,7 +44,7 @@ impl Hits {
         self.0.borrow_mut().push((area, hit));
     }
 
-    /// What lies uppermost at a place, and where it begins.
+    /// The topmost thing at a place, and where it begins.
     pub(crate) fn at(&self, x: u16, y: u16) -> Option<(Rect, Hit)> {
         let hits = self.0.borrow();
         let inside = |area: &Rect| x >= area.x && x < area.right() && y >= area.y && y < area.bottom();

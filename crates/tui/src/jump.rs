@@ -43,7 +43,7 @@ pub(crate) struct Jumps {
     future: Vec<Place>,
 }
 
-const MOST: usize = 100;
+const MAX_PLACES: usize = 100;
 
 fn here(ui: &Ui) -> Place {
     Place {
@@ -61,7 +61,7 @@ pub(crate) fn leave(ui: &mut Ui) {
     let place = here(ui);
     if ui.jumps.past.last() != Some(&place) {
         ui.jumps.past.push(place);
-        let excess = ui.jumps.past.len().saturating_sub(MOST);
+        let excess = ui.jumps.past.len().saturating_sub(MAX_PLACES);
         ui.jumps.past.drain(..excess);
     }
     ui.jumps.future.clear();
@@ -130,7 +130,7 @@ fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
         return Target::Stretch(None, range.span());
     }
     if ui.slice.is_none() {
-        return Target::Nowhere("nothing selected: [ ] step from slice to slice");
+        return Target::Nowhere("nothing selected: [ ] select a slice");
     }
     let all = of_selected(ui, snap);
     onward(ui, &all).map_or(Target::Nowhere("nothing that belongs to it is kept"), |(key, slice)| {

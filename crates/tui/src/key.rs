@@ -69,7 +69,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Keys that have words of their own, as they are spelled in files.
+/// Keys with names, as the settings spell them.
 const WORDS: [(&str, Key); 15] = [
     ("space", Key::Char(' ')),
     ("enter", Key::Enter),
@@ -142,7 +142,7 @@ pub struct Mouse {
 /// Something that the terminal sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Bytes as they came, while they are for somebody else.
+    /// Raw bytes, while they are for the program.
     Bytes(Vec<u8>),
     /// The terminal says how bright its background is.
     Background {
@@ -164,7 +164,7 @@ pub struct Decoder {
 }
 
 /// A sequence longer than this is no key.
-const LONGEST: usize = 64;
+const MAX_SEQUENCE: usize = 64;
 
 impl Decoder {
     /// Takes what was read.
@@ -192,7 +192,7 @@ impl Decoder {
         while !self.bytes.is_empty() {
             if self.asked && self.bytes.starts_with(b"\x1b]") {
                 let Some((used, input)) = answer(&self.bytes) else {
-                    if self.bytes.len() <= LONGEST {
+                    if self.bytes.len() <= MAX_SEQUENCE {
                         return None;
                     }
                     // No answer is so long.
@@ -209,7 +209,7 @@ impl Decoder {
             let (used, input) = match decode(&self.bytes) {
                 Some(found) => found,
                 None if last && self.bytes[0] == 0x1b => (1, Some(Input::Key(Key::Esc))),
-                None if last || self.bytes.len() > LONGEST => (self.bytes.len(), None),
+                None if last || self.bytes.len() > MAX_SEQUENCE => (self.bytes.len(), None),
                 None => return None,
             };
             self.bytes.drain(..used);

@@ -81,7 +81,7 @@ pub enum Action {
     Command,
     /// Sort by the next column.
     SortNext,
-    /// Turn the order round.
+    /// Reverse the order.
     Reverse,
     /// Sort by the column to the left.
     SortLeft,
@@ -97,7 +97,7 @@ pub enum Action {
     NameForm,
     /// Histogram linear or logarithmic.
     Logarithmic,
-    /// Count from now on.
+    /// Reset statistics.
     Reset,
     /// Remember these numbers to compare with.
     Baseline,
@@ -121,7 +121,7 @@ pub enum Action {
     Help,
     /// Show or hide the hint bar.
     Hints,
-    /// Draw anew.
+    /// Redraw everything.
     Redraw,
     /// Interrupt the program.
     Interrupt,
@@ -142,7 +142,7 @@ pub enum Scope {
     All,
     /// In the timeline and the overview.
     Time,
-    /// Where something lies to the left and to the right: the timeline, the overview, the log.
+    /// Where the view moves to the left and to the right: the timeline, the overview, the log.
     Across,
     /// In the timeline.
     Lane,
@@ -254,11 +254,11 @@ keymap! {
     [Char(';')], "goto", A::GoTo, All, Time, "go to a time (also gt)", "";
     [Char('z')], "fold", A::Fold, Lane, Time, "fold, unfold a GPU", "";
     [Char('s')], "sort", A::SortNext, Table, Table, "sort by next column", "sort";
-    [Char('S')], "reverse", A::Reverse, Table, Table, "turn the order round", "";
+    [Char('S')], "reverse", A::Reverse, Table, Table, "reverse the order", "";
     [Char('<')], "sort-left", A::SortLeft, Table, Table, "sort by column left", "";
     [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by column right", "";
-    [Char('F')], "only", A::FilterTo, Table, Table, "only this row", "";
-    [Char('X')], "without", A::FilterOut, Table, Table, "without the row", "";
+    [Char('F')], "only", A::FilterTo, Table, Table, "filter to this row", "";
+    [Char('X')], "without", A::FilterOut, Table, Table, "exclude this row", "";
     [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
     [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
@@ -266,7 +266,7 @@ keymap! {
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('a')], "rest", A::Rest, Counters, Table, "counting off, on", "on/off";
-    [Char('r')], "reset", A::Reset, All, Table, "count from now on", "";
+    [Char('r')], "reset", A::Reset, All, Table, "reset statistics", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
     [Char('Y')], "copy-name", A::CopyName, All, Table, "copy its name", "";
@@ -279,7 +279,7 @@ keymap! {
     [Char('x')], "signals", A::Signals, All, App, "signals for the program", "";
     [Char('i')], "type", A::Type, All, App, "type to it; ctrl-] ends", "type";
     [Ctrl('z')], "suspend", A::Suspend, All, App, "suspend roctop's screen", "";
-    [Ctrl('l')], "redraw", A::Redraw, All, App, "draw anew", "";
+    [Ctrl('l')], "redraw", A::Redraw, All, App, "redraw", "";
     [Key::F(12)], "hints", A::Hints, All, App, "show, hide the hint bar", "";
     [Char('?'), Key::F(1)], "help", A::Help, All, App, "this help", "help";
     [Char('q')], "quit", A::Quit, All, App, "quit", "quit";
@@ -337,7 +337,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
 pub struct Keys(Option<Arc<[Vec<Key>]>>);
 
 impl Keys {
-    /// With other keys for some actions, by their places in [`KEYMAP`]. A key that is set is taken from whoever had it; an
+    /// With other keys for some actions, by their places in [`KEYMAP`]. A key that is set is taken from any other action; an
     /// error names the second of two places for which one key was set.
     pub fn with(set: Vec<(usize, Vec<Key>)>) -> Result<Self, (usize, String)> {
         let meet = |a: usize, b: usize| {

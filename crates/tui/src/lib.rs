@@ -42,7 +42,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub use self::message::{Effect, Msg, Since};
-pub use self::run::{Away, Flow, Left, run};
+pub use self::run::{Detached, LoopControl, PreviousRun, run};
 pub use self::size::Size;
 pub use self::tab::{Pane, Tab};
 pub use self::update::update;
@@ -51,7 +51,7 @@ pub use self::widgets::column::ColumnId;
 
 use self::choice::choices;
 use self::escalation::Escalation;
-use self::hit_map::Hits;
+use self::hit_map::HitMap;
 use self::jump::Jumps;
 use self::keymap::Keys;
 use self::prompt::Prompt;
@@ -59,7 +59,7 @@ use self::theme::{Role, Theme};
 use self::time::{Range, Time};
 use self::track::{Layout, Track};
 use self::widgets::canvas::{Canvas, top};
-use self::widgets::kept::Kept;
+use self::widgets::row_cache::RowCache;
 use self::widgets::table::Scene;
 use self::widgets::{footer, header, popup};
 use roctop_model::query::Filter;
@@ -68,7 +68,7 @@ use roctop_trace::item::{AgentId, Nanos, Span};
 use roctop_trace::units::{self, Unit};
 
 /// How long a program that was interrupted, or asked to stop, may take to end, ns.
-pub const GRACE: u64 = 10_000_000_000;
+pub const DEFAULT_GRACE: u64 = 10_000_000_000;
 
 /// Which column sorts, and which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub struct TableState {
     /// The columns that were chosen, in their order; none: all that there is room for.
     pub columns: Option<Vec<ColumnId>>,
     /// Its rows as they were sorted last.
-    kept: Kept,
+    kept: RowCache,
     /// The columns that were drawn last.
     shown: RefCell<Vec<ColumnId>>,
     offset: Cell<usize>,
@@ -191,7 +191,7 @@ pub struct Prefs {
     /// How long the program may take to end when it was asked to, ns.
     pub grace: u64,
     /// What of the program is not here.
-    pub away: Away,
+    pub detached: Detached,
 }
 
 impl Default for Prefs {
@@ -211,8 +211,8 @@ impl Default for Prefs {
             presets: Vec::new(),
             history: Vec::new(),
             commands: Vec::new(),
-            grace: GRACE,
-            away: Away::default(),
+            grace: DEFAULT_GRACE,
+            detached: Detached::default(),
         }
     }
 }
@@ -297,7 +297,7 @@ pub struct Ui {
     pub lag: Option<Nanos>,
     /// A word to the user, and when it was said.
     pub toast: Option<(String, Nanos)>,
-    hits: Hits,
+    hits: HitMap,
     pressed: Option<(u16, u16)>,
     leads: bool,
 }
@@ -310,7 +310,7 @@ type Related = ((LaneKey, Nanos), Vec<(LaneKey, Slice)>);
 pub struct Own {
     /// Of one core, in per cent.
     pub share: f64,
-    /// Frames are drawn so many times less often than usual, since it was too much.
+    /// The divisor of the frame rate: roctop took too much of a core.
     pub slowed: u32,
     /// Bytes a second to the terminal.
     pub wire: f64,
@@ -334,7 +334,7 @@ impl Ui {
     }
 
     /// For another run of the same program, which is compared with the numbers of the last one: what the user chose stays,
-    /// and all else begins anew.
+    /// and everything else starts again.
     #[must_use]
     pub fn for_next_run(self, last: Arc<Snapshot>) -> Self {
         let tables = self.tables.map(|table| TableState {

@@ -8,7 +8,7 @@ use super::{Tab, Ui};
 use roctop_model::Snapshot;
 
 /// Rows do not change places for so long after the selection was moved.
-pub(super) const HOLD: u64 = 2_000_000_000;
+pub(super) const ORDER_HOLD: u64 = 2_000_000_000;
 
 /// How far a page goes.
 pub(super) fn page(ui: &Ui) -> isize {
@@ -58,7 +58,7 @@ pub(super) fn step(ui: &mut Ui, snap: &Snapshot, by: isize) {
                 .selected
                 .and_then(|key| keys.iter().position(|&known| known == key));
             state.selected = keys.get(to(at, keys.len())).copied();
-            state.held = Some((snap.now.saturating_add(HOLD), keys.into()));
+            state.held = Some((snap.now.saturating_add(ORDER_HOLD), keys.into()));
         }
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn sort(ui: &mut Ui, snap: &Snapshot, by: isize) {
     }
 }
 
-/// Sorts by a column, or turns the order round when it is the one already.
+/// Sorts by a column, or reverses the order when it is the one already.
 pub(super) fn sort_by(ui: &mut Ui, pane: Pane, column: ColumnId) {
     let state = &mut ui.tables[pane as usize];
     state.held = None;

@@ -108,7 +108,7 @@ pub enum Effect {
     Rest(bool),
     /// Find out which counters there are.
     ListCounters,
-    /// Draw all anew.
+    /// Redraw everything.
     Redraw,
     /// Hand a text to the terminal's clipboard.
     Clipboard(String),

@@ -8,7 +8,7 @@ use super::actions::act;
 use super::hit_map::Hit;
 use super::key::{Mouse, MouseKind};
 use super::keymap::Action;
-use super::list::{HOLD, sort_by};
+use super::list::{ORDER_HOLD, sort_by};
 use super::time::{Range, Zoom};
 use super::update::on_key;
 use super::widgets::table::Scene;
@@ -76,7 +76,7 @@ fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
             let keys = pane.list().keys(&Scene { ui, snap: &snap });
             let state = &mut ui.tables[pane as usize];
             state.selected = Some(key);
-            state.held = Some((snap.now.saturating_add(HOLD), keys.into()));
+            state.held = Some((snap.now.saturating_add(ORDER_HOLD), keys.into()));
         }
         Hit::Lane(track) => {
             if ui.track == Some(track) && track.agent().is_some() {

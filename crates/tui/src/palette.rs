@@ -135,7 +135,7 @@ fn commands(ui: &Ui, begun: &str) -> Vec<Candidate> {
     found
 }
 
-/// The words that a command takes, as far as they can be told.
+/// The words that a command takes, as far as they are known.
 fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
     match command {
         "view" => Tab::ALL.iter().map(|tab| tab.row().word.to_string()).collect(),
@@ -148,7 +148,7 @@ fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
         "export" => FORMATS.iter().map(|&format| format.into()).collect(),
         "sort" => ui.pane().map_or_else(Vec::new, headings),
         "goto" => {
-            let markers = snap.values.markers.iter().take(MOST_MARKERS);
+            let markers = snap.values.markers.iter().take(MAX_MARKERS);
             markers.map(|row| row.pattern.to_string()).collect()
         }
         _ => Vec::new(),
@@ -165,8 +165,8 @@ pub(crate) fn expected(typed: &str) -> Option<String> {
 /// Formats of whole records, as the command line names them.
 const FORMATS: [&str; 5] = ["csv", "json", "pftrace", "rocpd", "parquet"];
 
-/// So many markers are proposed.
-const MOST_MARKERS: usize = 200;
+/// Markers that are proposed.
+const MAX_MARKERS: usize = 200;
 
 /// Forms of names, and what they are called.
 const NAME_FORMS: [(&str, NameForm); 3] = [

@@ -5,7 +5,7 @@ use super::key::Key;
 use roctop_model::query::{self, Filter};
 
 /// The longest filter that can be typed, characters.
-const LONGEST: usize = 500;
+const MAX_LINE: usize = 500;
 
 /// What a line is to become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Prompt {
 
     /// The line becomes this.
     pub fn replace(&mut self, text: &str) {
-        self.text = text.chars().take(LONGEST).collect();
+        self.text = text.chars().take(MAX_LINE).collect();
         self.cursor = self.text.len();
     }
 
@@ -91,7 +91,7 @@ impl Prompt {
     /// Completes the word at the cursor; changes `filter` as soon as the line is one.
     pub fn complete(&mut self, presets: &[(String, String)], filter: &mut Filter) {
         if let Some((line, cursor)) = query::complete::complete(&self.text(), self.cursor, presets) {
-            self.text = line.chars().take(LONGEST).collect();
+            self.text = line.chars().take(MAX_LINE).collect();
             self.cursor = cursor.min(self.text.len());
             self.check(filter);
         }
@@ -105,7 +105,7 @@ impl Prompt {
                 *filter = self.before.clone();
                 return Typed::GivenUp;
             }
-            Key::Char(c) if self.text.len() < LONGEST => {
+            Key::Char(c) if self.text.len() < MAX_LINE => {
                 self.text.insert(self.cursor, c);
                 self.cursor += 1;
             }

@@ -13,36 +13,36 @@ use super::keymap::Keys;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::time::Motion;
-use super::{ColumnId, Effect, GRACE, Pane, Prefs, Tab, Ui};
+use super::{ColumnId, DEFAULT_GRACE, Effect, Pane, Prefs, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
 /// What is to become of the loop after an effect.
 #[derive(Debug)]
-pub enum Flow {
+pub enum LoopControl {
     /// It goes on.
-    Go,
-    /// It goes on, and the user is told something.
+    Continue,
+    /// It goes on with a message to the user.
     Say(String),
     /// It goes on in another theme.
     Theme(Box<Theme>),
     /// It goes on with these numbers to compare with.
     Baseline(Arc<Snapshot>),
-    /// It goes on; a recording is made there now, or no more, and the user is told something.
+    /// It goes on; a recording is written there, or no longer, with a message to the user.
     Recording(Option<String>, String),
     /// It goes on; who ended the program is known.
-    Fate(String),
+    ExitCause(String),
     /// It goes on; these counters there are.
     Counters(Arc<[String]>),
     /// It ends, and the program is run again with these variables.
-    Again(Vec<(OsString, OsString)>),
+    Rerun(Vec<(OsString, OsString)>),
     /// It ends.
     Stop,
 }
 
 /// What is left of a screen when it has ended.
 #[derive(Debug)]
-pub struct Left {
+pub struct PreviousRun {
     /// How the user had it.
     pub ui: Ui,
     /// What was known last.
@@ -75,12 +75,12 @@ pub struct Settings {
     /// How long a program that was asked to stop may take, ns.
     pub grace: u64,
     /// What of the program is not here.
-    pub away: Away,
+    pub detached: Detached,
 }
 
 /// What of the program is not here: nothing is, for one that roctop started as it usually does.
 #[derive(Clone, Debug, Default)]
-pub struct Away {
+pub struct Detached {
     /// Another roctop started it and has its terminal.
     pub attached: bool,
     /// It was started without a collector.
@@ -104,8 +104,8 @@ impl Default for Settings {
             motion: None,
             rate: None,
             most_bytes: None,
-            grace: GRACE,
-            away: Away::default(),
+            grace: DEFAULT_GRACE,
+            detached: Detached::default(),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Settings {
                 is_compact: self.is_compact,
                 rate: self.rate,
                 grace: self.grace,
-                away: self.away,
+                detached: self.detached,
                 ..Prefs::default()
             },
             tab: self.view,
@@ -155,10 +155,10 @@ pub fn is_ascii() -> bool {
 
 /// Runs the screen on a terminal until an effect stops it or the terminal is gone.
 ///
-/// The store is locked for a snapshot and for nothing else. `effects` is told what to do; [`Effect::Idle`] comes in each
+/// The store is locked for a snapshot and for nothing else. `effects` acts outside; [`Effect::Idle`] comes in each
 /// turn, so that signals and the program's end can be acted upon: ten times a second, and while nothing changes once a
 /// second and when the screen is woken ([`crate::waker::wake`]).
-pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> Flow) -> io::Result<()> {
+pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect) -> LoopControl) -> io::Result<()> {
     let theme = theme("dark").ok_or_else(|| io::Error::other("no theme"))?;
     let options = Options {
         ascii: is_ascii(),
@@ -179,9 +179,9 @@ pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect)
 pub fn run_with(
     screen: Screen,
     settings: Settings,
-    before: Option<Left>,
+    before: Option<PreviousRun>,
     store: &Arc<Mutex<Store>>,
-    effects: &mut dyn FnMut(Effect) -> Flow,
-) -> io::Result<Left> {
+    effects: &mut dyn FnMut(Effect) -> LoopControl,
+) -> io::Result<PreviousRun> {
     Driver::new(screen, settings, before, store, effects).run()
 }

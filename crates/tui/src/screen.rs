@@ -20,7 +20,7 @@ use self::frames::Frames;
 use super::key::{Decoder, Input};
 use super::theme::Theme;
 
-/// How long the rest of an escape sequence may take, ms: it comes in the same packet, and whoever types Escape waits for this
+/// How long the rest of an escape sequence may take, ms: it comes in the same packet, and after Escape the user waits for this
 /// (tmux 3.5 waits as long).
 const SEQUENCE: u64 = 10;
 
@@ -183,7 +183,7 @@ impl Screen {
         self.tty.write_all(&bytes)
     }
 
-    /// The next input, waited for at most so many milliseconds. An error means that the terminal is gone.
+    /// Waits at most `timeout` ms for the next input. An error means that the terminal is gone.
     pub fn input(&mut self, timeout: u64) -> io::Result<Option<Input>> {
         if self.is_raw {
             return self.bytes(timeout);
@@ -231,7 +231,7 @@ impl Screen {
         Ok((!bytes.is_empty()).then_some(Input::Bytes(bytes)))
     }
 
-    /// Whether there is input, waited for at most so many milliseconds, or until the waker is readable.
+    /// Waits at most `milliseconds` ms for input or the waker; true if there is input.
     fn readable(&self, milliseconds: u64, waker: Option<BorrowedFd<'_>>) -> io::Result<bool> {
         // Without a waker the terminal is asked for twice.
         let tty = self.tty.as_fd();

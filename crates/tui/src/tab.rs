@@ -111,9 +111,9 @@ views! {
     }
     /// What the program printed.
     Log '0' "Log" "log" "log: program's output" log::draw {}
-    /// What is worth a look.
-    Alerts 'A' "Alerts" "alerts" "what is worth a look" alerts::draw {
-        /// What is worth a look.
+    /// Alerts.
+    Alerts 'A' "Alerts" "alerts" "alerts" alerts::draw {
+        /// Alerts.
         Alerts "alerts" AlertTable, Small;
     }
     /// What is open now.
@@ -239,17 +239,17 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     let snap = scene.snap;
     if known > 0 && !scene.ui.filter.is_empty() {
         return vec![
-            format!("the filter lets none of {known} pass: {}", scene.ui.filter.source),
+            format!("0 of {known} match the filter: {}", scene.ui.filter.source),
             "esc clears it, / changes it".into(),
         ];
     }
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
         lines.push(match snap.mode {
-            _ if scene.ui.prefs.away.is_uncollected => "started with --no-collect: nothing is recorded".into(),
+            _ if scene.ui.prefs.detached.is_uncollected => "started with --no-collect: nothing is recorded".into(),
             _ if snap.missed.is_some() => "nothing is recorded".into(),
-            Mode::Live if snap.ended.is_some() => "no collector came up: the program did not use HIP or HSA".into(),
-            Mode::Live => "no collector has come up yet: the program has not used HIP or HSA".into(),
+            Mode::Live if snap.ended.is_some() => "no HIP or HSA use: no collector started".into(),
+            Mode::Live => "no HIP or HSA use yet: the collector starts with it".into(),
             Mode::Replay => "the recording has no process".into(),
         });
     } else {

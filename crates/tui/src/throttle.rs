@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::Own;
 
 /// Frames are never drawn less often than this many times less.
-const SLOWEST: u32 = 8;
-/// So many measurements above the limit slow the screen down one step, and so many below half of it speed it up.
-const PATIENCE: u32 = 2;
+const MAX_DIVISOR: u32 = 8;
+/// Measurements above the limit that slow the screen down one step, or below half of it that speed it up.
+const MEASUREMENTS_PER_STEP: u32 = 2;
 
 /// Watches roctop's own share of a core.
 #[derive(Clone, Debug)]
-pub struct Guard {
+pub struct Throttle {
     /// Per cent of a core.
     limit: f64,
     slowed: u32,
@@ -20,7 +20,7 @@ pub struct Guard {
     last: Option<(Duration, Duration)>,
 }
 
-impl Guard {
+impl Throttle {
     /// The share in per cent above which the screen slows down.
     pub fn new(limit: f64) -> Self {
         Self {
@@ -47,9 +47,9 @@ impl Guard {
         } else {
             (0, 0)
         };
-        if self.above >= PATIENCE {
-            (self.above, self.slowed) = (0, (self.slowed * 2).min(SLOWEST));
-        } else if self.below >= PATIENCE {
+        if self.above >= MEASUREMENTS_PER_STEP {
+            (self.above, self.slowed) = (0, (self.slowed * 2).min(MAX_DIVISOR));
+        } else if self.below >= MEASUREMENTS_PER_STEP {
             (self.below, self.slowed) = (0, (self.slowed / 2).max(1));
         }
         Some(Own {
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn too_much_slows_the_screen_and_little_speeds_it_up() {
-        let mut guard = Guard::new(50.0);
+        let mut throttle = Throttle::new(50.0);
         let mut second = |share: f64| {
-            let (processor, clock) = guard.last.unwrap_or_default();
-            let own = guard.measure(
+            let (processor, clock) = throttle.last.unwrap_or_default();
+            let own = throttle.measure(
                 processor + Duration::from_secs_f64(share / 100.0),
                 clock + Duration::from_secs(1),
             );

@@ -8,7 +8,7 @@ use roctop_trace::item::{Nanos, Span};
 /// The finest zoom, ns per column.
 const FINEST: u64 = 10;
 /// What a window holds at least until it is zoomed, ns: about the same on a small terminal as on a large one.
-const USUAL: u64 = 2_000_000_000;
+const DEFAULT_WINDOW: u64 = 2_000_000_000;
 /// A live window does not turn over more often: nobody could read it, and a slow line could not carry it.
 const TURN: u64 = 400_000_000;
 /// The same over a slow line.
@@ -152,7 +152,7 @@ fn median_kernel(snap: &Snapshot) -> Option<u64> {
 }
 
 impl Time {
-    /// Nanoseconds per column, for so many columns.
+    /// Nanoseconds per column.
     pub fn width(&self, snap: &Snapshot, columns: usize) -> u64 {
         let columns = columns.max(1) as u64;
         if self.fits {
@@ -160,7 +160,7 @@ impl Time {
         } else if self.is_work {
             fitting(work(snap).duration().div_ceil(columns))
         } else if self.width == 0 {
-            nice(self.usual.unwrap_or(USUAL) / columns)
+            nice(self.usual.unwrap_or(DEFAULT_WINDOW) / columns)
         } else {
             self.width.max(FINEST)
         }
@@ -184,7 +184,7 @@ impl Time {
         let steps = snap.steps(0).filter(enough).map(|steps| STEPS * steps.median);
         let kernels = || {
             let kernel = median_kernel(snap).filter(|_| snap.now.saturating_sub(begun) > LOOKS)?;
-            Some(kernel.saturating_mul(columns as u64).min(USUAL))
+            Some(kernel.saturating_mul(columns as u64).min(DEFAULT_WINDOW))
         };
         let usual = steps.or_else(kernels);
         self.usual = usual.map(|usual| usual.clamp(*HOLDS.start(), *HOLDS.end()));

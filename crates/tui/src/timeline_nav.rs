@@ -11,7 +11,7 @@ use super::{Tab, Ui};
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::Nanos;
 
-const MOST_MARKS: usize = 50;
+const MAX_MARKS: usize = 50;
 
 /// The row of the timeline that keys act upon: the selected one, else the first that has slices.
 fn current(ui: &Ui, snap: &Snapshot) -> Option<Track> {
@@ -204,7 +204,7 @@ pub(super) fn mark(ui: &mut Ui, snap: &Snapshot) {
             ui.marks.remove(known);
             ui.say(snap, "mark taken away");
         }
-        Err(place) if ui.marks.len() < MOST_MARKS => {
+        Err(place) if ui.marks.len() < MAX_MARKS => {
             ui.marks.insert(place, at);
             let text = roctop_trace::units::timestamp_short(at.saturating_sub(snap.origin));
             ui.say(snap, &format!("mark {} at {text}; ' goes from mark to mark", place + 1));

@@ -11,8 +11,8 @@ use super::{Effect, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, ta
 use roctop_model::Snapshot;
 
 /// The byte that ends typing to the program: ctrl-].
-const LEAVES: u8 = 0x1d;
-const MOST_HISTORY: usize = 100;
+const LEAVE_KEY: u8 = 0x1d;
+const MAX_HISTORY: usize = 100;
 
 /// Changes the state.
 pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
@@ -89,7 +89,7 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
 
 /// What comes before ctrl-] is for the program.
 fn typed(ui: &mut Ui, latest: &Snapshot, mut bytes: Vec<u8>) -> Effect {
-    if let Some(at) = bytes.iter().position(|&byte| byte == LEAVES) {
+    if let Some(at) = bytes.iter().position(|&byte| byte == LEAVE_KEY) {
         bytes.truncate(at);
         ui.program.typing = false;
         ui.say(latest, "keys are roctop's again");
@@ -104,7 +104,7 @@ fn typed(ui: &mut Ui, latest: &Snapshot, mut bytes: Vec<u8>) -> Effect {
 fn remember(list: &mut Vec<String>, line: String) {
     if !line.is_empty() && list.last() != Some(&line) {
         list.push(line);
-        let excess = list.len().saturating_sub(MOST_HISTORY);
+        let excess = list.len().saturating_sub(MAX_HISTORY);
         list.drain(..excess);
     }
 }

@@ -80,7 +80,7 @@ macro_rules! views {
             from: &[$(Size::$from,)* $($(Size::$other_from,)*)?],
         }),*];
 
-        /// A list: it has a selection and an order of its own, in each view that shows it.
+        /// A list. Its selection and order are the same in each view that shows it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum Pane {
             $($($(#[$list_meta])* $List,)*)*

@@ -208,10 +208,7 @@ pub(super) fn durations(check: &Check, recorded: &Recorded) -> Check {
 /// D10: against HIP's own records of another run of the same program.
 pub(super) fn own_records(check: &Check, own: &Recorded, recorded: &Recorded) -> Check {
     if own.spins.is_empty() {
-        return Check::found(
-            Status::Skipped,
-            "HIP gives no records of its own here (5.3.1 and later do)",
-        );
+        return Check::found(Status::Skipped, "HIP gives no records itself here (5.3.1 and later do)");
     }
     if own.spins.len() != recorded.spins.len() {
         let text = format!(
@@ -306,7 +303,7 @@ mod tests {
         }
     }
 
-    fn told(numbers: &[(&str, f64)]) -> Check {
+    fn check_of(numbers: &[(&str, f64)]) -> Check {
         let check = Check::found(Status::Ok, "fine");
         numbers
             .iter()
@@ -315,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_missing_or_untimed_kernel_is_bad() {
-        let check = told(&[("kernels", 2.0), ("threads", 1.0)]);
+        let check = check_of(&[("kernels", 2.0), ("threads", 1.0)]);
         assert_eq!(
             proxy(&check, &recorded(&[[1, 2], [3, 4]]), Level::Files).status,
             Status::Ok
@@ -341,7 +338,7 @@ mod tests {
 
     #[test]
     fn another_result_with_roctop_is_bad() {
-        let alone = told(&[("calls", 9.0), ("codes", 1.0), ("bytes", 7.0), ("wall_ms", 10.0)]);
+        let alone = check_of(&[("calls", 9.0), ("codes", 1.0), ("bytes", 7.0), ("wall_ms", 10.0)]);
         assert_eq!(same(&alone, &alone).status, Status::Ok);
         let other = alone.clone().number("bytes", 8.0);
         assert_eq!(same(&other, &alone).text, "with roctop the program gets other bytes");
@@ -349,7 +346,7 @@ mod tests {
 
     #[test]
     fn durations_are_those_of_the_last_kernels() {
-        let check = told(&[("elapsed_us_00", 10.0), ("elapsed_us_01", 11.0)]);
+        let check = check_of(&[("elapsed_us_00", 10.0), ("elapsed_us_01", 11.0)]);
         let own = recorded(&[[0, 90_000], [0, 10_000], [0, 11_000]]);
         let found = durations(&check, &own);
         assert_eq!(
@@ -362,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_kill_loses_no_complete_kernel() {
-        let check = told(&[("completed", 2.0), ("witnessed", 0.0)]);
+        let check = check_of(&[("completed", 2.0), ("witnessed", 0.0)]);
         assert_eq!(
             killed(&check, &recorded(&[[1, 2], [3, 4], [5, 0]]), Level::Files).status,
             Status::Ok
@@ -375,17 +372,17 @@ mod tests {
 
     #[test]
     fn without_files_a_kill_may_lose_what_was_complete() {
-        let check = told(&[("completed", 2.0)]);
+        let check = check_of(&[("completed", 2.0)]);
         assert_eq!(killed(&check, &recorded(&[[1, 2]]), Level::Memory).status, Status::Ok);
     }
 
     #[test]
     fn a_slow_full_queue_is_bad() {
-        let alone = told(&[("wall_ms", 100.0)]);
+        let alone = check_of(&[("wall_ms", 100.0)]);
         let own = recorded(&[[1, 2]]);
         assert_eq!(
             full(
-                &told(&[("wall_ms", 140.0), ("launches", 1.0)]),
+                &check_of(&[("wall_ms", 140.0), ("launches", 1.0)]),
                 &own,
                 &alone,
                 Level::Files
@@ -395,7 +392,7 @@ mod tests {
         );
         assert_eq!(
             full(
-                &told(&[("wall_ms", 160.0), ("launches", 1.0)]),
+                &check_of(&[("wall_ms", 160.0), ("launches", 1.0)]),
                 &own,
                 &alone,
                 Level::Files

@@ -79,12 +79,12 @@ impl Check {
         self
     }
 
-    /// A number that it told; 0 when it did not.
+    /// A number that it reported; 0 when it did not.
     pub(super) fn get(&self, name: &str) -> f64 {
         self.numbers.get(name).copied().unwrap_or(0.0)
     }
 
-    /// A fact that it told.
+    /// A fact that it reported.
     pub(super) fn fact(&self, name: &str) -> &str {
         self.facts.get(name).map_or("", String::as_str)
     }
@@ -120,7 +120,7 @@ impl Drop for Place {
 /// Runs a check to its end, or until the limit; what it printed is its finding.
 pub(super) fn run(mut command: Command, limit: Duration) -> Check {
     let started = Instant::now();
-    // A group of its own, which ends as a whole: roctop and the program under it.
+    // A separate group, which ends as a whole: roctop and the program under it.
     command
         .process_group(0)
         .stdin(Stdio::null())

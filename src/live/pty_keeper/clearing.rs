@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// What was not written to for so long goes.
-const AGE: Duration = Duration::from_hours(14 * 24);
-/// And of what is younger all but so many files, the newest; each has 32 MiB at most.
-const MOST: usize = 16;
+const MAX_AGE: Duration = Duration::from_hours(14 * 24);
+/// Of the younger files the newest stay, this many; each has 32 MiB at most.
+const MAX_FILES: usize = 16;
 
 /// Removes the files of old sessions beside `own`, which stays, as do those of sessions that are in the directory
 /// `sessions` still.
@@ -24,7 +24,7 @@ pub(super) fn clear(own: &Path, sessions: &Path) {
         let written = entry.metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
         is_left.then_some((now.duration_since(written).unwrap_or_default(), path))
     });
-    for path in old(files.collect(), AGE, MOST) {
+    for path in old(files.collect(), MAX_AGE, MAX_FILES) {
         // Who else removes it has the same in mind.
         let _ = fs::remove_file(path);
     }

@@ -1,6 +1,6 @@
 //! Where a program's standard output and error go.
 
-use crate::cli::usage_error::Misuse;
+use crate::cli::usage_error::UsageError;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 /// Where a program's standard output and error go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// To a terminal of its own under the screen, else where roctop's go.
+    /// To a pseudo-terminal under the screen, else where roctop's go.
     #[default]
     Auto,
-    /// To a terminal of its own.
+    /// To a pseudo-terminal.
     Terminal,
     /// Into a pipe, for programs that behave otherwise on a terminal.
     Pipe,
@@ -23,18 +23,20 @@ pub enum Output {
 
 impl Output {
     /// Errors: it cannot go there while the live screen has the terminal.
-    pub fn check_under_screen(&self) -> Result<(), Misuse> {
+    pub fn check_under_screen(&self) -> Result<(), UsageError> {
         match self {
-            Self::Inherit => misuse("inherit: the program would write over the screen; use --no-ui"),
+            Self::Inherit => usage_error("inherit: the program would write over the screen; use --no-ui"),
             _ => Ok(()),
         }
     }
 
     /// Errors: it cannot go there without a screen.
-    pub fn check_without_screen(&self) -> Result<(), Misuse> {
+    pub fn check_without_screen(&self) -> Result<(), UsageError> {
         match self {
-            Self::Terminal => misuse("pty: without a screen there is no terminal for the program but roctop's own"),
-            Self::Pipe => misuse(
+            Self::Terminal => {
+                usage_error("pty: without a screen there is no terminal for the program but roctop's own")
+            }
+            Self::Pipe => usage_error(
                 "pipe: without a screen the program writes where roctop does; 'roctop … | cat' makes that a pipe",
             ),
             _ => Ok(()),
@@ -53,6 +55,6 @@ impl Output {
     }
 }
 
-fn misuse(why: &str) -> Result<(), Misuse> {
-    Err(Misuse(format!("--app-io {why}")))
+fn usage_error(why: &str) -> Result<(), UsageError> {
+    Err(UsageError(format!("--app-io {why}")))
 }

@@ -2,14 +2,14 @@
 
 use crate::counters::request::{Groups, Mode, Request, definitions, iterations, kernels, names};
 use crate::pc_sampling::Wish;
-use crate::rocprofv3::settings::{Settings, misuse};
+use crate::rocprofv3::settings::{Settings, usage_error};
 use crate::rocprofv3::table::{REPLAY, truth};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 
 /// The counters of a job, and for which kernels.
 ///
-/// Errors: what is asked for cannot be had, or is no counter, kernel or range.
+/// Errors: what is asked for is not available, or is no counter, kernel or range.
 pub(super) fn request(settings: &Settings) -> Result<Option<Request>> {
     check_replay(settings)?;
     let Some(counters) = counters(settings)? else {
@@ -80,7 +80,7 @@ pub(in crate::rocprofv3) fn definitions_of(settings: &Settings) -> Result<Option
 fn check_replay(settings: &Settings) -> Result<()> {
     match settings.value("replay_mode") {
         None | Some("application") => Ok(()),
-        Some("kernel") => Err(misuse(format!("--replay-mode kernel cannot be had: {REPLAY}"))),
-        Some(word) => Err(misuse(format!("--replay-mode takes application, not '{word}'"))),
+        Some("kernel") => Err(usage_error(format!("--replay-mode kernel is not available: {REPLAY}"))),
+        Some(word) => Err(usage_error(format!("--replay-mode takes application, not '{word}'"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::wanted::no_pattern;
 use crate::export::summary::{self, Tables, Unit};
-use crate::rocprofv3::settings::{Settings, misuse};
+use crate::rocprofv3::settings::{Settings, usage_error};
 use crate::rocprofv3::table::typed;
 use anyhow::{Result, anyhow};
 
@@ -29,7 +29,7 @@ pub(super) fn tables(settings: &Settings) -> Result<Tables> {
         unit: match settings.value("summary_units") {
             None => Unit::default(),
             Some(word) => Unit::of(word)
-                .ok_or_else(|| misuse(format!("--summary-units takes sec, msec, usec or nsec, not '{word}'")))?,
+                .ok_or_else(|| usage_error(format!("--summary-units takes sec, msec, usec or nsec, not '{word}'")))?,
         },
         indent: 4,
     })

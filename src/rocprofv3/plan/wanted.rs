@@ -3,7 +3,7 @@
 use crate::counters::request::iterations;
 use crate::export::options::{AgentIndex, Choice, KernelChoice, KernelNames, Kind, Kinds, Layout};
 use crate::rocprofv3::period;
-use crate::rocprofv3::settings::{Settings, misuse};
+use crate::rocprofv3::settings::{Settings, usage_error};
 use crate::rocprofv3::table::{RUNTIME, SYSTEM, truth, typed};
 use anyhow::{Context, Result, anyhow};
 use regex::Regex;
@@ -71,7 +71,7 @@ fn layout(settings: &Settings) -> Result<Layout> {
     match settings.value("layout") {
         None | Some("new") => Ok(Layout::New),
         Some("seed") => Ok(Layout::Seed),
-        Some(word) => Err(misuse(format!("--layout takes new or seed, not '{word}'"))),
+        Some(word) => Err(usage_error(format!("--layout takes new or seed, not '{word}'"))),
     }
 }
 
@@ -81,13 +81,13 @@ fn agents(settings: &Settings) -> Result<AgentIndex> {
         Some("absolute") => Ok(AgentIndex::Absolute),
         Some("type-relative") => Ok(AgentIndex::TypeRelative),
         Some(word) => {
-            let told = format!("--agent-index takes absolute, relative or type-relative, not '{word}'");
-            Err(misuse(told))
+            let message = format!("--agent-index takes absolute, relative or type-relative, not '{word}'");
+            Err(usage_error(message))
         }
     }
 }
 
-/// Kernels are chosen for counters alone, as upstream does it; what is wrong is told all the same.
+/// Kernels are chosen for counters alone, as upstream does it; what is wrong is reported all the same.
 fn check_kernels(settings: &Settings) -> Result<KernelChoice> {
     // An empty pattern chooses nothing, as upstream.
     let text = |name: &str| settings.value(name).filter(|text| !text.is_empty());

@@ -10,7 +10,7 @@ Kernel_Name,Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Cou
 Counter_Value,Start_Timestamp,End_Timestamp";
 const SEED_COUNTED: &str = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,\
 Workgroup_Size,LDS_Block_Size,Scratch_Size,VGPR_Count,SGPR_Count,Counter_Name,Counter_Value";
-const WIDE: &str = "Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size_X,Grid_Size_Y,Grid_Size_Z,Kernel_Id,\
+const WIDE_COLUMNS: &str = "Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size_X,Grid_Size_Y,Grid_Size_Z,Kernel_Id,\
 Kernel_Name,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,LDS_Block_Size,Scratch_Size,VGPR_Count,\
 Accum_VGPR_Count,SGPR_Count,Start_Timestamp,End_Timestamp";
 
@@ -70,7 +70,7 @@ pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn wide(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let names = view.counted.names();
     let cells = names.iter().map(|name| quoted(name));
-    let cells: Vec<String> = std::iter::once(header(WIDE)).chain(cells).collect();
+    let cells: Vec<String> = std::iter::once(header(WIDE_COLUMNS)).chain(cells).collect();
     let mut lines = Lines::below(out, &cells.join(","))?;
     for found in view.counted.rows(&view.rows.dispatches) {
         let found = found?;

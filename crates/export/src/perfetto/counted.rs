@@ -3,7 +3,7 @@
 use super::super::sort::{Entry, Sorter};
 use super::super::view::View;
 use super::proto::Trace;
-use super::{HELD, uuid};
+use super::{SORT_BUFFER_BYTES, uuid};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -33,7 +33,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
         return Ok(());
     }
     let names = view.counted.names();
-    let mut points = Sorter::new(view.place, HELD);
+    let mut points = Sorter::new(view.place, SORT_BUFFER_BYTES);
     for (number, row) in (0..).zip(view.counted.rows(&view.rows.dispatches)) {
         let row = row?;
         let d = &row.row.record;

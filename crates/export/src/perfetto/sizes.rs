@@ -1,7 +1,7 @@
 //! Counters of bytes that the records tell by themselves: copied, held, and of scratch memory.
 
 use super::proto::Trace;
-use super::{HELD, uuid};
+use super::{SORT_BUFFER_BYTES, uuid};
 use crate::operation::is_free;
 use crate::sort::{Entry, Sorter};
 use crate::view::View;
@@ -51,7 +51,7 @@ impl Entry for Change {
 
 /// Bytes in flight to each agent, bytes held on each, and bytes of scratch memory on each, KiB.
 pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
-    let mut changes = Sorter::new(view.place, HELD);
+    let mut changes = Sorter::new(view.place, SORT_BUFFER_BYTES);
     let mut put = |of: Of, agent: Option<AgentId>, time: u64, bytes: i64| {
         let agent = view.logical(view.node(agent));
         changes.put(Change { of, agent, time, bytes })

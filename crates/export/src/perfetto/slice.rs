@@ -1,6 +1,6 @@
 //! Which slices there are, and on which tracks they lie.
 
-use super::HELD;
+use super::SORT_BUFFER_BYTES;
 use crate::records::{Mark, Row};
 use crate::sort::{Entry, Sorted, Sorter};
 use crate::view::View;
@@ -90,7 +90,7 @@ pub(super) enum Track {
 /// The tracks, and the slices by track and beginning.
 pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
     let mut tracks = BTreeSet::new();
-    let mut slices = Sorter::new(view.place, HELD);
+    let mut slices = Sorter::new(view.place, SORT_BUFFER_BYTES);
     let mut put = |track: Track, slice: Slice| {
         tracks.insert(track);
         slices.put(Placed(track, slice))
@@ -111,7 +111,7 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
             put(thread(row.record.thread), Slice::Library(at, row))?;
         }
     }
-    let mut started = Sorter::new(view.place, HELD);
+    let mut started = Sorter::new(view.place, SORT_BUFFER_BYTES);
     for row in rows.markers.iter() {
         let row = row?;
         if row.record.range_id == 0 {

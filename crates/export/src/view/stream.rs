@@ -25,7 +25,7 @@ impl Entry for Caused {
 }
 
 /// Bytes of these that are held while they are sorted.
-const HELD: usize = 16 << 20;
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 
 impl View<'_> {
     /// The stream that a call of HIP works on: that of the work it caused, or the one that its arguments name; 0 for none.
@@ -37,7 +37,7 @@ impl View<'_> {
 
     /// Numbers of streams by the ids of calls; correlation ids are dense.
     pub(super) fn streams_of_work(&self) -> io::Result<Numbers> {
-        let mut caused = Sorter::new(self.place, HELD);
+        let mut caused = Sorter::new(self.place, SORT_BUFFER_BYTES);
         // The call of HSA that work belongs to lies in one of HIP.
         let mut put = |ids: [u64; 2], stream: Option<StreamId>| {
             let stream = self.stream(stream);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// A segment ends when it is this long, bytes.
 const SEGMENT_BYTES: u64 = 256 << 20;
 /// Or when it has so many blocks: an index has to fit into one.
-const MOST_BLOCKS: usize = 1 << 19;
+const MAX_BLOCKS: usize = 1 << 19;
 /// A recording with a limit has this many segments at least, so that little goes at once.
 const SEGMENTS: u64 = 8;
 
@@ -22,7 +22,7 @@ const SEGMENTS: u64 = 8;
 type Counts = BTreeMap<(u32, u32, u32), u64>;
 
 /// Bytes that are handed to the system at once, about.
-const HELD: usize = 256 << 10;
+const WRITE_BUFFER_BYTES: usize = 256 << 10;
 
 /// A file being written. What the system does not take stays here, so that a disk that was full for a while leaves no
 /// hole and no half of a block.
@@ -38,7 +38,7 @@ impl Growing {
         let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self {
             file,
-            held: Vec::with_capacity(HELD),
+            held: Vec::with_capacity(WRITE_BUFFER_BYTES),
             path,
             bytes: 0,
         })
@@ -46,7 +46,7 @@ impl Growing {
 
     /// Whether the system gets what is held before these bytes can be taken.
     fn is_full_for(&self, bytes: &[u8]) -> bool {
-        self.held.len() + bytes.len() > HELD
+        self.held.len() + bytes.len() > WRITE_BUFFER_BYTES
     }
 
     /// Takes the bytes, or none of them when there is no room.
@@ -174,7 +174,7 @@ impl Segments {
             let key = (owner.process, owner.thread, owner.tid);
             *self.counts.entry(key).or_default() += u64::from(records);
         }
-        if self.current.bytes >= self.segment_bytes || self.index.len() >= MOST_BLOCKS {
+        if self.current.bytes >= self.segment_bytes || self.index.len() >= MAX_BLOCKS {
             // The block is in; what goes wrong now goes wrong for the next one.
             let _ = self.rotate();
         }

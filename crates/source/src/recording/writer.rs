@@ -154,7 +154,7 @@ impl Recorder {
 
     /// Tells `word` at once when the disk is full, and when it no longer is.
     #[must_use]
-    pub fn telling(mut self, word: fn(&str)) -> Self {
+    pub fn reporting(mut self, word: fn(&str)) -> Self {
         self.word = Some(word);
         self
     }

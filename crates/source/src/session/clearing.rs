@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Files of ended processes that stay, bytes: for viewers that come later, and for a recovery.
-const KEPT: u64 = 512 << 20;
+const MAX_ENDED_BYTES: u64 = 512 << 20;
 /// By then a recording has everything, and so has every viewer that looks on.
 const TAKEN: Duration = Duration::from_secs(10);
 
@@ -30,7 +30,7 @@ impl Default for Clearing {
     fn default() -> Self {
         Self {
             ended: VecDeque::new(),
-            kept: KEPT,
+            kept: MAX_ENDED_BYTES,
             taken: TAKEN,
         }
     }

@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often counters and open work are read.
-const SLOW: Duration = Duration::from_millis(400);
+const STATE_INTERVAL: Duration = Duration::from_millis(400);
 /// The same when somebody looks on.
-const WATCHED: Duration = Duration::from_millis(100);
+const STATE_INTERVAL_WATCHED: Duration = Duration::from_millis(100);
 /// Nobody is in a hurry when nothing was recorded for so long, and then it is this.
-const QUIET: Duration = Duration::from_secs(2);
-const CALM: Duration = Duration::from_secs(1);
+const QUIET_AFTER: Duration = Duration::from_secs(2);
+const STATE_INTERVAL_QUIET: Duration = Duration::from_secs(1);
 /// With more processes than these it costs too much to look so often.
-const MOST_WATCHED: usize = 8;
+const MAX_WATCHED: usize = 8;
 /// A step of the clock by which directories change takes less.
 const STEP: Duration = Duration::from_millis(20);
 /// How often it is looked whether a writer is still there.
@@ -209,12 +209,12 @@ impl Live {
 
     /// The time between two readings of counters and open work.
     fn pace(&self, now: Instant) -> Duration {
-        if now.duration_since(self.heard) >= QUIET {
-            CALM
-        } else if self.is_watched && self.alive() <= MOST_WATCHED {
-            WATCHED
+        if now.duration_since(self.heard) >= QUIET_AFTER {
+            STATE_INTERVAL_QUIET
+        } else if self.is_watched && self.alive() <= MAX_WATCHED {
+            STATE_INTERVAL_WATCHED
         } else {
-            SLOW
+            STATE_INTERVAL
         }
     }
 

@@ -14,16 +14,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The pause after the first look; each later pause is longer by half.
-const FIRST: Duration = Duration::from_millis(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause while no process has a ring, and after that.
-const LONGEST: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 const RECORDED: Duration = Duration::from_secs(4);
 /// A pause is at least this many times the duration of the look before it.
 const RARELY: u32 = 100;
 /// A run-time may load the collector itself when it initializes (HSA_TOOLS_LIB). A live screen waits this long.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Descendants that one look visits at most.
-const MOST: usize = 1024;
+const MAX_DESCENDANTS: usize = 1024;
 const PROC: &str = "/proc";
 /// The collector's file name, as the viewer puts it into LD_PRELOAD.
 const COLLECTOR: &str = "libroctop_preload.so";
@@ -218,7 +218,7 @@ fn descendants(root: u32) -> Vec<u32> {
     let has_lists = Path::new(&format!("{PROC}/self/task/{}/children", std::process::id())).exists();
     let parents = if has_lists { Vec::new() } else { parents() };
     let mut all = vec![root];
-    for at in 0..MOST {
+    for at in 0..MAX_DESCENDANTS {
         let Some(&pid) = all.get(at) else { break };
         let children = if has_lists {
             children(pid)
@@ -267,7 +267,7 @@ impl Watch {
         let mut missed = Missed::new(session, std::process::id());
         let (stop, stopped) = channel();
         let look = move || {
-            let mut pause = FIRST;
+            let mut pause = FIRST_PAUSE;
             let mut reported = None;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let began = Instant::now();
@@ -277,7 +277,7 @@ impl Watch {
                     on_change(report.clone());
                     reported = report;
                 }
-                let longest = if missed.has_ring { RECORDED } else { LONGEST };
+                let longest = if missed.has_ring { RECORDED } else { MAX_PAUSE };
                 pause = (pause * 3 / 2).min(longest).max(began.elapsed() * RARELY);
             }
             on_change(missed.report(Duration::ZERO));

@@ -10,7 +10,7 @@ use super::{Absent, Metric, Sample};
 use roctop_trace::gauge::throttle;
 
 /// `{u16 structure_size; u8 format_revision; u8 content_revision}`.
-const HEAD: usize = 4;
+const HEADER_BYTES: usize = 4;
 
 const V1_0: &str = "system_clock_counter:8 temperature_edge:2 temperature_hotspot:2 temperature_mem:2 \
     temperature_vrgfx:2 temperature_vrsoc:2 temperature_vrmem:2 average_gfx_activity:2 average_umc_activity:2 \
@@ -152,7 +152,7 @@ pub struct Field {
 /// The fields of a revision and its size, bytes; none when the revision is not known.
 pub fn layout(revision: (u8, u8)) -> Option<(Vec<Field>, usize)> {
     let mut fields = Vec::new();
-    let (mut at, mut widest) = (HEAD, 2);
+    let (mut at, mut widest) = (HEADER_BYTES, 2);
     for word in parts(revision)?.iter().flat_map(|part| part.split_whitespace()) {
         let (name, shape) = word.split_once(':')?;
         let (width, count) = shape.split_once('*').unwrap_or((shape, "1"));
@@ -185,7 +185,7 @@ impl<'a> Table<'a> {
     ///
     /// Errors: the file is shorter than its head or than it says, or its revision is not known.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Absent> {
-        let Some(&[low, high, format, content]) = bytes.first_chunk::<HEAD>() else {
+        let Some(&[low, high, format, content]) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(Absent::Unreadable);
         };
         let size = usize::from(u16::from_le_bytes([low, high]));

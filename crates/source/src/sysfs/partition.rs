@@ -7,7 +7,7 @@ use super::gpu_metrics::Table;
 use super::{Absent, Metric, Sample};
 
 /// Partitions that a table has room for.
-const MOST: usize = 8;
+const MAX_PARTITIONS: usize = 8;
 /// `gfx_busy_inst[MAX_XCC]`, 32-bit per cents.
 const COMPUTE: std::ops::Range<usize> = 0..32;
 /// 16-bit per cents of the JPEG engines, and after them of the four VCN engines.
@@ -48,10 +48,10 @@ fn mean(values: impl Iterator<Item = f64>) -> Result<f64, Absent> {
 /// Puts what a table says of partitions into `sample`; nothing when it knows none.
 pub(super) fn put_into(table: &Table<'_>, sample: &mut Sample) {
     let used = table.sum("num_partition").ok().map(|count| count as usize);
-    let used = used.filter(|count| (1..=MOST).contains(count));
+    let used = used.filter(|count| (1..=MAX_PARTITIONS).contains(count));
     if let Some((bytes, size)) = table.raw("xcp_stats") {
         let Some(end) = media_end(size) else { return };
-        let all = bytes.chunks_exact(size).take(used.unwrap_or(MOST));
+        let all = bytes.chunks_exact(size).take(used.unwrap_or(MAX_PARTITIONS));
         let told = all.map(|one| {
             let media = numbers(&one[COMPUTE.end..end], 2);
             (mean(numbers(&one[COMPUTE], 4)), media.reduce(f64::max))

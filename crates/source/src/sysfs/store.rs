@@ -2,7 +2,7 @@
 
 use super::{Absent, Metric, Sample};
 
-const HEAD: usize = 32;
+const HEADER_BYTES: usize = 32;
 const READING: usize = 16;
 
 /// The bytes of some samples, one after the other.
@@ -30,7 +30,7 @@ pub fn encode(samples: &[Sample]) -> Vec<u8> {
 pub fn decode(bytes: &[u8]) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut rest = bytes;
-    while let Some((head, others)) = rest.split_at_checked(HEAD) {
+    while let Some((head, others)) = rest.split_at_checked(HEADER_BYTES) {
         let pid = word(head, 12) as u32;
         let mut sample = Sample {
             at: word(head, 0),

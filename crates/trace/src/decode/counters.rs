@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The most counters of a process that are believed.
-const MOST: u32 = 1 << 16;
+const MAX_COUNTERS: u32 = 1 << 16;
 /// Dispatches whose kernel is remembered for values that come later.
 const REMEMBERED: usize = 1 << 16;
 /// Values that wait for their dispatch.
@@ -30,7 +30,7 @@ pub(super) struct Joining {
 
 impl Decoder {
     pub(super) fn counter(&mut self, process: ProcessId, fact: &record::Counter) {
-        if fact.id >= MOST {
+        if fact.id >= MAX_COUNTERS {
             return;
         }
         let agent = self.agent_id(process, fact.agent);

@@ -10,14 +10,14 @@ use roctop_ring::record::{self, Head, Slot};
 
 /// Records were copied by another processor, and with many kernels what is known of them lies far away, too: slots are
 /// fetched so many before they are decoded, and what they name so many.
-const FAR: usize = 32;
-const NEAR: usize = 12;
+const PREFETCH_SLOTS: usize = 32;
+const PREFETCH_ENTRIES: usize = 12;
 
 impl Decoder {
     /// Converts records of a process of which nothing waits.
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
-        slots.iter().take(FAR).for_each(near::fetch);
-        let (mut far, mut ahead) = (slots.iter().skip(FAR), each(slots).skip(NEAR));
+        slots.iter().take(PREFETCH_SLOTS).for_each(near::fetch);
+        let (mut far, mut ahead) = (slots.iter().skip(PREFETCH_SLOTS), each(slots).skip(PREFETCH_ENTRIES));
         let (mut caller, mut line, mut hsa) = (None, Line::default(), Line::default());
         for record in each(slots) {
             far.by_ref().take(record.len()).for_each(near::fetch);

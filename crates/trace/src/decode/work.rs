@@ -27,14 +27,12 @@ fn believed(span: Span, flags: u8) -> (Span, u8) {
 }
 
 /// A clock that is further off than this is another fault than an APU's skew, ns.
-const MOST_SKEW: u64 = 1_000_000;
+const MAX_SKEW: u64 = 1_000_000;
 
 /// Work that begins before it was submitted, moved to there, as rocprofiler-sdk does it: the GPU's clock is behind.
 #[inline]
 fn moved(span: Span, submit: Nanos) -> Option<Span> {
-    let by = submit
-        .checked_sub(span.begin)
-        .filter(|by| *by > 0 && *by <= MOST_SKEW)?;
+    let by = submit.checked_sub(span.begin).filter(|by| *by > 0 && *by <= MAX_SKEW)?;
     (span.begin != 0).then_some(Span {
         begin: submit,
         end: span.end.saturating_add(by),

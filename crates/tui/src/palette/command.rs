@@ -182,7 +182,7 @@ fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Done {
     });
     let (key, slice) = found
         .max_by_key(|found| found.1.span.begin)
-        .ok_or_else(|| format!("neither a time nor a marker: {rest}"))?;
+        .ok_or_else(|| format!("not a time or marker: {rest}"))?;
     let target = jump::Target::Slice(key, slice.span.begin);
     jump::go(ui, snap, &target);
     Ok(Effect::None)

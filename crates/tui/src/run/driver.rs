@@ -5,29 +5,29 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::since_mark::Counting;
-use super::{Flow, Left, Settings};
-use crate::frame_pacing::Pace;
+use super::since_mark::SinceMark;
+use super::{LoopControl, PreviousRun, Settings};
+use crate::frame_pacing::FramePacing;
 use crate::key::Input;
 use crate::screen::Screen;
-use crate::throttle::Guard;
+use crate::throttle::Throttle;
 use crate::waker;
 use crate::{Effect, Msg, Own, Since, Ui, picture, update, view};
 use roctop_model::{Fresh, Snapshot, Store};
 use roctop_trace::clocks::{boottime, of_process, of_thread};
 
 /// How often the timeline's head moves.
-const HEAD: Duration = Duration::from_millis(100);
+const HEAD_INTERVAL: Duration = Duration::from_millis(100);
 /// How often our own share is measured.
-const MEASURE: Duration = Duration::from_secs(1);
+const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the clock moves when nothing else does.
-const CALM: Duration = Duration::from_secs(1);
-/// How often values change; with thousands of kernels less often, so that making them takes one part in so many of a core.
-const VALUES: Duration = Duration::from_millis(500);
-const VALUES_AT_MOST: Duration = Duration::from_secs(2);
-const MAKING: u32 = 100;
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often values change; with thousands of kernels less often, so that computing them takes at most this share of a core.
+const VALUES_INTERVAL: Duration = Duration::from_millis(500);
+const VALUES_INTERVAL_MAX: Duration = Duration::from_secs(2);
+const VALUES_COST_FACTOR: u32 = 100;
 /// Inputs that are taken before a frame.
-const MOST_INPUTS: usize = 256;
+const MAX_INPUTS: usize = 256;
 
 /// What ends the wait for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub(super) struct Driver<'a> {
     ui: Ui,
     latest: Arc<Snapshot>,
     store: &'a Mutex<Store>,
-    effects: &'a mut dyn FnMut(Effect) -> Flow,
-    counting: Counting,
-    guard: Guard,
-    pace: Pace,
+    effects: &'a mut dyn FnMut(Effect) -> LoopControl,
+    since: SinceMark,
+    throttle: Throttle,
+    pacing: FramePacing,
     began: Instant,
     /// When our own share was measured last, since the begin.
     measured: Duration,
@@ -70,12 +70,12 @@ impl<'a> Driver<'a> {
     pub(super) fn new(
         screen: Screen,
         settings: Settings,
-        before: Option<Left>,
+        before: Option<PreviousRun>,
         store: &'a Mutex<Store>,
-        effects: &'a mut dyn FnMut(Effect) -> Flow,
+        effects: &'a mut dyn FnMut(Effect) -> LoopControl,
     ) -> Self {
-        let guard = Guard::new(settings.throttle);
-        let pace = Pace::new(settings.most_bytes);
+        let throttle = Throttle::new(settings.throttle);
+        let pacing = FramePacing::new(settings.most_bytes);
         let latest = snapshot(store, Fresh::All);
         let ui = match before {
             Some(before) => before.ui.for_next_run(before.last),
@@ -88,9 +88,9 @@ impl<'a> Driver<'a> {
             latest,
             store,
             effects,
-            counting: Counting::default(),
-            guard,
-            pace,
+            since: SinceMark::default(),
+            throttle,
+            pacing,
             began: now,
             measured: Duration::ZERO,
             headed: now,
@@ -102,9 +102,9 @@ impl<'a> Driver<'a> {
     }
 
     /// Goes on until an effect stops it or the terminal is gone.
-    pub(super) fn run(mut self) -> io::Result<Left> {
+    pub(super) fn run(mut self) -> io::Result<PreviousRun> {
         while self.turn()? {}
-        Ok(Left {
+        Ok(PreviousRun {
             ui: self.ui,
             last: self.latest,
         })
@@ -113,12 +113,12 @@ impl<'a> Driver<'a> {
     /// One turn; false for the last.
     fn turn(&mut self) -> io::Result<bool> {
         self.measure();
-        let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pace.slowed());
+        let slowed = self.ui.own.map_or(1, |own| own.slowed).max(self.pacing.slowed());
         let slowest = self.ui.prefs.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
-        let interval = HEAD.max(slowest.unwrap_or_default()) * slowed;
+        let interval = HEAD_INTERVAL.max(slowest.unwrap_or_default()) * slowed;
         let mut wait = self.wait();
         if wait == Wait::Frame && self.headed.elapsed() >= interval {
-            if !self.refresh(VALUES * slowed)? {
+            if !self.refresh(VALUES_INTERVAL * slowed)? {
                 return Ok(false);
             }
             // A frame after which nothing changes is the last for a while.
@@ -133,9 +133,9 @@ impl<'a> Driver<'a> {
         self.is_dirty |= self.ui.toast.as_ref().is_some_and(|toast| toast.1 == self.latest.now);
         let age = self.headed.elapsed();
         let wait = match wait {
-            Wait::Frame => interval.saturating_sub(age).min(HEAD),
-            Wait::Sleep if !self.is_dirty => CALM.saturating_sub(age),
-            Wait::Sleep | Wait::Poll => HEAD,
+            Wait::Frame => interval.saturating_sub(age).min(HEAD_INTERVAL),
+            Wait::Sleep if !self.is_dirty => CLOCK_INTERVAL.saturating_sub(age),
+            Wait::Sleep | Wait::Poll => HEAD_INTERVAL,
         };
         // Rounded up: a loop that wakes a fraction of a millisecond too early waits once more.
         let goes_on = self.take_input(wait.as_nanos().div_ceil(1_000_000).max(1) as u64);
@@ -154,10 +154,10 @@ impl<'a> Driver<'a> {
 
     /// What roctop itself takes, now and then.
     fn measure(&mut self) {
-        if self.began.elapsed() >= self.measured + MEASURE {
+        if self.began.elapsed() >= self.measured + MEASURE_INTERVAL {
             self.measured = self.began.elapsed();
-            let wire = self.pace.rate(self.measured);
-            let own = self.guard.measure(of_process(), self.measured).or(self.ui.own);
+            let wire = self.pacing.rate(self.measured);
+            let own = self.throttle.measure(of_process(), self.measured).or(self.ui.own);
             self.ui.own = own.map(|own| Own { wire, ..own });
         }
     }
@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
     /// signal.
     fn wait(&self) -> Wait {
         let is_moving = self.ui.program.escalation.is_some() || !self.latest.is_calm();
-        if is_moving || self.headed.elapsed() >= CALM {
+        if is_moving || self.headed.elapsed() >= CLOCK_INTERVAL {
             return Wait::Frame;
         }
         // Armed before the store is asked: what comes after that ends the sleep.
@@ -180,7 +180,7 @@ impl<'a> Driver<'a> {
 
     /// Takes a snapshot, with new values when they are older than `values`; false ends the loop.
     fn refresh(&mut self, values: Duration) -> io::Result<bool> {
-        let making = (self.making * MAKING).min(VALUES_AT_MOST);
+        let making = (self.making * VALUES_COST_FACTOR).min(VALUES_INTERVAL_MAX);
         let fresh = if self.valued.elapsed() >= values.max(making) {
             self.valued = Instant::now();
             Fresh::All
@@ -189,12 +189,12 @@ impl<'a> Driver<'a> {
         };
         self.headed = Instant::now();
         let before = of_thread();
-        self.latest = self.counting.counted(snapshot(self.store, fresh));
+        self.latest = self.since.counted(snapshot(self.store, fresh));
         if fresh == Fresh::All {
             self.making = of_thread().saturating_sub(before);
         }
         self.is_dirty = true;
-        let lag = self.pace.lag(self.began.elapsed(), behind(&self.latest));
+        let lag = self.pacing.lag(self.began.elapsed(), behind(&self.latest));
         self.ui.lag = lag.map(|lag| lag.as_nanos() as u64);
         let effect = update(&mut self.ui, &self.latest, Msg::Tick);
         Ok(effect == Effect::None || self.perform(effect)?)
@@ -206,22 +206,22 @@ impl<'a> Driver<'a> {
             return Ok(());
         }
         let has_room = self.screen.has_room();
-        if self.pace.may_send(self.began.elapsed(), has_room, self.is_answer) {
+        if self.pacing.may_send(self.began.elapsed(), has_room, self.is_answer) {
             let (from, written) = (self.began.elapsed(), self.screen.written);
             let (ui, latest) = (&self.ui, &self.latest);
             self.screen
                 .draw(ui.size, |theme, buffer| view(ui, latest, theme, buffer))?;
             let bytes = (self.screen.written - written) as usize;
-            self.pace.sent(from, self.began.elapsed(), bytes);
+            self.pacing.sent(from, self.began.elapsed(), bytes);
             (self.is_dirty, self.is_answer) = (false, false);
         }
         Ok(())
     }
 
-    /// Waits so many ms for input; all that was typed since is taken before the next frame. False ends the loop.
+    /// Waits at most `wait` ms for input; all that was typed since is taken before the next frame. False ends the loop.
     fn take_input(&mut self, wait: u64) -> io::Result<bool> {
         let mut input = self.screen.input(wait);
-        for _ in 0..MOST_INPUTS {
+        for _ in 0..MAX_INPUTS {
             let message = match input {
                 Ok(Some(Input::Key(key))) => Msg::Key(key),
                 Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
@@ -242,8 +242,8 @@ impl<'a> Driver<'a> {
             let effect = update(&mut self.ui, &self.latest, message);
             if let Effect::Reset(since) = effect {
                 let begin = (since == Since::Now).then(|| snapshot(self.store, Fresh::All));
-                self.counting.reset(begin);
-                self.latest = self.counting.counted(snapshot(self.store, Fresh::All));
+                self.since.reset(begin);
+                self.latest = self.since.counted(snapshot(self.store, Fresh::All));
             }
             if !self.perform(effect)? {
                 return Ok(false);
@@ -257,19 +257,19 @@ impl<'a> Driver<'a> {
     /// Does what is the screen's own and hands on the rest; false ends the loop.
     fn perform(&mut self, effect: Effect) -> io::Result<bool> {
         let flow = match effect {
-            Effect::None => Flow::Go,
+            Effect::None => LoopControl::Continue,
             Effect::Redraw => {
                 self.screen.redraw();
-                Flow::Go
+                LoopControl::Continue
             }
             Effect::Ascii(ascii) => {
                 self.screen.set_ascii(ascii);
-                Flow::Go
+                LoopControl::Continue
             }
             Effect::Picture(name) => self.take_picture(&name),
             Effect::Clipboard(text) => {
                 self.screen.copy(&text)?;
-                Flow::Go
+                LoopControl::Continue
             }
             Effect::Suspend => {
                 self.screen.leave();
@@ -280,24 +280,24 @@ impl<'a> Driver<'a> {
             other => (self.effects)(other),
         };
         let message = match flow {
-            Flow::Go => return Ok(true),
-            Flow::Stop | Flow::Again(_) => return Ok(false),
-            Flow::Theme(theme) => {
+            LoopControl::Continue => return Ok(true),
+            LoopControl::Stop | LoopControl::Rerun(_) => return Ok(false),
+            LoopControl::Theme(theme) => {
                 self.screen.set_theme(*theme);
                 return Ok(true);
             }
-            Flow::Counters(names) => Msg::Counters(names),
-            Flow::Say(text) => Msg::Say(text),
-            Flow::Fate(text) => Msg::Fate(text),
-            Flow::Baseline(snapshot) => Msg::Baseline(snapshot),
-            Flow::Recording(place, text) => Msg::Recording(place, text),
+            LoopControl::Counters(names) => Msg::Counters(names),
+            LoopControl::Say(text) => Msg::Say(text),
+            LoopControl::ExitCause(text) => Msg::Fate(text),
+            LoopControl::Baseline(snapshot) => Msg::Baseline(snapshot),
+            LoopControl::Recording(place, text) => Msg::Recording(place, text),
         };
         update(&mut self.ui, &self.latest, message);
         Ok(true)
     }
 
     /// What is on the screen, as three files.
-    fn take_picture(&mut self, name: &str) -> Flow {
+    fn take_picture(&mut self, name: &str) -> LoopControl {
         let shown = self.screen.shown();
         let is_light = self.screen.theme().is_light;
         let sheet = if is_light { picture::LIGHT } else { picture::DARK };
@@ -306,16 +306,16 @@ impl<'a> Driver<'a> {
             ("ans", picture::ansi(shown)),
             ("txt", picture::text(shown).into_bytes()),
         ];
-        let mut flow = Flow::Go;
+        let mut flow = LoopControl::Continue;
         for (ending, bytes) in files {
             let name = format!("{name}.{ending}");
             match (self.effects)(Effect::Export { name, bytes }) {
-                Flow::Say(said) if said.starts_with("wrote ") => {}
+                LoopControl::Say(said) if said.starts_with("wrote ") => {}
                 other => flow = other,
             }
         }
-        if matches!(flow, Flow::Go) {
-            flow = Flow::Say(format!("wrote {name}.svg, .ans and .txt"));
+        if matches!(flow, LoopControl::Continue) {
+            flow = LoopControl::Say(format!("wrote {name}.svg, .ans and .txt"));
         }
         flow
     }

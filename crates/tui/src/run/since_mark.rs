@@ -6,13 +6,13 @@ use roctop_model::{Snapshot, Values};
 
 /// From when on numbers count.
 #[derive(Default)]
-pub(super) struct Counting {
+pub(super) struct SinceMark {
     earlier: Option<Arc<Values>>,
     /// The values that were last looked at, and what of them came since.
     last: Option<(Arc<Values>, Arc<Values>)>,
 }
 
-impl Counting {
+impl SinceMark {
     /// Counts from a snapshot on; none: from the beginning.
     pub(super) fn reset(&mut self, snapshot: Option<Arc<Snapshot>>) {
         self.earlier = snapshot.map(|snapshot| snapshot.values.clone());

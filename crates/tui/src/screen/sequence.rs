@@ -14,7 +14,7 @@ pub(super) const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 /// Asks for the background's colour (OSC 11). Most terminals answer at once, others never.
 pub(super) const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 
-/// A screen of our own, without a cursor, with nothing on it.
+/// The alternate screen, without a cursor, empty.
 pub(super) fn enter() -> Vec<u8> {
     let mut bytes = Vec::new();
     // Memory takes everything: here and below nothing can fail.

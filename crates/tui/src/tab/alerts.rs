@@ -1,4 +1,4 @@
-//! What is worth a look: what is the case, why it is told, and where to look.
+//! Alerts: what was found, why it matters, and where to look.
 
 use ratatui::layout::Rect;
 
@@ -18,7 +18,7 @@ use roctop_trace::units;
 #[derive(Clone)]
 pub(crate) struct Row(usize, u64);
 
-/// By rule and what it is about: the analysis is made anew each second, and the order with it.
+/// By rule and subject: each second the analysis and the order are computed again.
 fn identity(alert: &Alert) -> u64 {
     (alert.rule as u64) << 32 | u64::from(alert.about)
 }
@@ -48,7 +48,7 @@ pub(crate) fn leads(snap: &Snapshot, evidence: Evidence) -> Target {
 impl Table for AlertTable {
     type Row = Row;
     const PANE: Pane = Pane::Alerts;
-    const TITLE: &'static str = "Worth a look";
+    const TITLE: &'static str = "Alerts";
     const WHAT: &'static str = "alert";
     const SORT: ColumnId = ColumnId("Rule");
     const COLUMNS: &'static [Column<Row>] = &[

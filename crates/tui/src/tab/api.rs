@@ -250,7 +250,7 @@ mod tests {
     use roctop_trace::item::{ApiCall, Item, Span};
 
     #[test]
-    fn a_function_stays_selected_when_another_is_called_for_the_first_time() {
+    fn a_new_function_keeps_the_selection() {
         let mut store = Store::new(Options::default());
         let ui = Ui::new(Mode::Live);
         let call = |operation| {

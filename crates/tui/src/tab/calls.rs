@@ -14,8 +14,8 @@ use roctop_trace::item::{OperationId, TextId};
 use roctop_trace::units;
 
 /// Calls looked at, and shown, of each thread.
-const LOOKED_AT: usize = 2000;
-const SHOWN: usize = 100;
+const SEARCHED_CALLS: usize = 2000;
+const MAX_CALLS: usize = 100;
 
 pub(crate) struct ThreadTable;
 
@@ -226,8 +226,8 @@ impl Table for CallTable {
             rows.push((LaneKey::Api(call.thread, u8::from(call.parent != 0)), slice, true));
         }
         for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..))) {
-            let passing = lane.recent(LOOKED_AT).filter(|slice| passes(lane.key, slice));
-            rows.extend(passing.take(SHOWN).map(|slice| (lane.key, *slice, false)));
+            let passing = lane.recent(SEARCHED_CALLS).filter(|slice| passes(lane.key, slice));
+            rows.extend(passing.take(MAX_CALLS).map(|slice| (lane.key, *slice, false)));
         }
         rows.retain(|(key, slice, _)| passes(*key, slice));
         let row = |(key, slice, is_open)| CallRow { key, slice, is_open };

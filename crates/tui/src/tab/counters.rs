@@ -72,7 +72,7 @@ const fn scope(scope: Scope) -> &'static str {
     }
 }
 
-/// Whether they count now, where they can be told to rest.
+/// Whether they count now; none where they cannot be paused.
 fn counting(snap: &Snapshot) -> Option<bool> {
     let running = snap.values.processes.iter().filter(|row| row.exit.is_none());
     running.filter_map(|row| row.counting).reduce(|one, other| one || other)
@@ -89,7 +89,7 @@ pub(crate) fn switched(snap: &Snapshot) -> Result<bool, &'static str> {
     if !snap.values.gauges.counters.iter().any(|row| row.counter.state.is_ok()) {
         return Err("nothing is counted; p picks counters and runs the program again");
     }
-    counting(snap).ok_or("cannot rest: rocprofiler-sdk before 1.0 tells no kernel that it does not count")
+    counting(snap).ok_or("counters cannot be paused with rocprofiler-sdk before 1.0")
 }
 
 /// Whether all rest.
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn counters_rest_where_their_collector_says_so() {
         let mut store = Store::new(Options::default());
-        let told = |code| Item::Status {
+        let status = |code| Item::Status {
             process: ProcessId(0),
             code,
             text: "".into(),
@@ -330,13 +330,13 @@ mod tests {
         })));
         let (cannot, rests) = now(&mut store);
         assert!(!rests && cannot.is_err_and(|why| why.contains("before 1.0")));
-        store.apply(&told(status::COUNTING));
+        store.apply(&status(status::COUNTING));
         assert_eq!(now(&mut store), (Ok(true), false));
-        store.apply(&told(status::RESTING));
+        store.apply(&status(status::RESTING));
         assert_eq!(now(&mut store), (Ok(false), true));
-        store.apply(&told(status::COUNTING));
+        store.apply(&status(status::COUNTING));
         assert_eq!(now(&mut store), (Ok(true), false));
-        store.apply(&told(status::RESTING));
+        store.apply(&status(status::RESTING));
         store.apply(&Item::Ended {
             process: ProcessId(0),
             exit: Exit::Code(0),

@@ -91,16 +91,16 @@ fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
     rows.retain(|row| row.0 > 0);
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     let all = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.0));
-    let told = rows.iter().take(3).map(|(nanos, row)| {
+    let listed = rows.iter().take(3).map(|(nanos, row)| {
         let name = super::kernels::name(snap, row.id, NameForm::Short);
         let share = units::percent(*nanos as f64 / all.max(1) as f64);
         format!("{} {share} %", units::elide(&name, 24))
     });
-    told.collect::<Vec<_>>().join("   ")
+    listed.collect::<Vec<_>>().join("   ")
 }
 
 /// A reading with its unit; its absence with the reason.
-fn told(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
+fn reading(word: &str, value: &Reading<f64>, decimals: usize, unit: &str) -> String {
     match value {
         Ok(value) => format!("{word} {value:.decimals$}{unit}"),
         Err(_) => format!("{word} {}", units::MISSING),
@@ -135,7 +135,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
     match gauges(row, scene) {
         Some(device) => lines.extend(driver(&device.now)),
         None => lines.push((
-            "power, temperatures, clocks, memory: – (the driver's files were not read)".into(),
+            "power, temperatures, clocks, memory: – (no sensors were read)".into(),
             Role::Muted,
         )),
     }
@@ -151,24 +151,24 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
     let share = |value: &Reading<f64>| value.clone().map(|share| share * 100.0);
     let words = [
         [
-            told("driver's busy", &share(&device.busy), 1, " %"),
-            told("memory busy", &share(&device.memory_busy), 1, " %"),
-            told("power", &device.power, 0, " W"),
-            told("of", &device.power_cap, 0, " W"),
+            reading("driver's busy", &share(&device.busy), 1, " %"),
+            reading("memory busy", &share(&device.memory_busy), 1, " %"),
+            reading("power", &device.power, 0, " W"),
+            reading("of", &device.power_cap, 0, " W"),
         ],
         [
-            told("edge", &device.edge, 0, " °C"),
-            told("junction", &device.junction, 0, " °C"),
-            told("memory", &device.memory_temperature, 0, " °C"),
+            reading("edge", &device.edge, 0, " °C"),
+            reading("junction", &device.junction, 0, " °C"),
+            reading("memory", &device.memory_temperature, 0, " °C"),
             format!(
                 "throttle {}",
                 device.throttle.as_ref().map_or(units::MISSING, |why| why)
             ),
         ],
         [
-            told("SCLK", &device.shader_clock, 0, " MHz"),
-            told("MCLK", &device.memory_clock, 0, " MHz"),
-            told("FCLK", &device.fabric_clock, 0, " MHz"),
+            reading("SCLK", &device.shader_clock, 0, " MHz"),
+            reading("MCLK", &device.memory_clock, 0, " MHz"),
+            reading("FCLK", &device.fabric_clock, 0, " MHz"),
             format!(
                 "link {} {}",
                 device.link.as_ref().map_or(units::MISSING, |link| link),
@@ -182,7 +182,7 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
     let mut lines: Vec<(String, Role)> = words.iter().map(|words| (words.join("   "), Role::Text)).collect();
     if device.partitions.len() > 1 {
         let busy = device.partitions.iter().enumerate();
-        let busy = busy.map(|(number, busy)| told(&number.to_string(), &share(busy), 1, " %"));
+        let busy = busy.map(|(number, busy)| reading(&number.to_string(), &share(busy), 1, " %"));
         let text = format!("partitions busy   {}", busy.collect::<Vec<_>>().join("   "));
         lines.push((text, Role::Text));
     }
@@ -219,9 +219,9 @@ fn missing(device: &Device) -> Vec<(String, Role)> {
             None => reasons.push((why, vec![word])),
         }
     }
-    let told = reasons.iter().map(|(why, words)| {
+    let listed = reasons.iter().map(|(why, words)| {
         let text = format!("{} {}: {why}", words.join(", "), units::MISSING);
         (text, Role::Muted)
     });
-    told.collect()
+    listed.collect()
 }

@@ -45,7 +45,7 @@ fn reading<T: Clone>(row: &Row, scene: &Scene<'_>, get: impl Fn(&Device) -> &Rea
     match gauges(row, scene) {
         Some(_) if row.part > 0 => Err("it is read of the GPU as a whole".into()),
         Some(device) => get(&device.now).clone(),
-        None => Err("the driver's files were not read".into()),
+        None => Err("no sensors were read".into()),
     }
 }
 
@@ -300,7 +300,7 @@ impl Table for DeviceTable {
         });
         usage
             .and_then(|usage| usage.gaps.first())
-            .map_or(Target::Nowhere("it had no gap worth a look"), |gap| {
+            .map_or(Target::Nowhere("it had no long gap"), |gap| {
                 Target::Stretch(Some(LaneKey::Agent(gap.agent)), gap.span)
             })
     }

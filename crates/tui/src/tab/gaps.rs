@@ -11,7 +11,7 @@ use roctop_trace::item::AgentKind;
 use roctop_trace::units;
 
 /// Gaps shown: the longest of all GPUs.
-const SHOWN: usize = 100;
+const MAX_GAPS: usize = 100;
 
 /// A gap and what the host did.
 #[derive(Clone)]
@@ -120,7 +120,7 @@ impl Table for GapTable {
             .copied()
             .collect();
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
-        let with_host = gaps.into_iter().take(SHOWN).map(|gap| Row {
+        let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
             host: host::during(snap, &gap),
             gap,
         });

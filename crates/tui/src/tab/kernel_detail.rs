@@ -62,11 +62,11 @@ fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
             worst.truncate(3);
         }
     }
-    let told = worst.iter().map(|(nanos, begin)| {
+    let listed = worst.iter().map(|(nanos, begin)| {
         let at = units::timestamp_short(begin.saturating_sub(scene.snap.origin));
         format!("{} at {at}", units::duration(*nanos))
     });
-    format!("slowest {}", told.collect::<Vec<_>>().join("   "))
+    format!("slowest {}", listed.collect::<Vec<_>>().join("   "))
 }
 
 fn counts(scene: &Scene<'_>, row: &Row) -> String {
@@ -174,7 +174,13 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let columns = (area.width as usize - 12).min(59);
     let values = kernel.numbers.trend.last(scene.snap.values.at, columns);
     let most = values.iter().copied().max().unwrap_or(0);
-    canvas.say(area.x + 1, area.y, "time a second, last minute", area.width, Role::Head);
+    canvas.say(
+        area.x + 1,
+        area.y,
+        "GPU time per second, last 60 s",
+        area.width,
+        Role::Head,
+    );
     let below = Rect {
         y: area.y + 1,
         height: area.height - 1,
@@ -185,7 +191,7 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     history::draw(canvas, below, &values, scale, (&ends.0, ends.1), Role::GaugeMid);
 }
 
-/// A long text in lines of so many columns.
+/// A long text in lines of at most `width` columns.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(columns.max(1)).map(|part| part.iter().collect()).collect()
@@ -209,7 +215,7 @@ fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
         let why = if stat.is_full() || stat.timed == 0 {
             "no times"
         } else if stat.is_of_sums() {
-            "no histogram for this choice of places"
+            "no histogram while filtered by place"
         } else {
             "no histogram: it is kept of the first 1024 kernels that run"
         };

@@ -13,7 +13,7 @@ use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
-use crate::widgets::kept::Basis;
+use crate::widgets::row_cache::Basis;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Grouping, NameForm, Size, Tab};

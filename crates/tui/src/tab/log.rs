@@ -44,7 +44,7 @@ pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
 /// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
 pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
     if ui.log.search.is_empty() {
-        return ui.say(snap, "nothing is looked for: / says what");
+        return ui.say(snap, "no search yet: press /");
     }
     let lines = &snap.output;
     let now = ui.log.found.as_ref();
@@ -109,8 +109,8 @@ fn part(line: &str, from: usize, columns: usize) -> String {
     out
 }
 
-/// Of each process so many open calls and kernels are told one by one.
-const MOST_OPEN: usize = 8;
+/// Open calls and kernels that are listed, per process.
+const MAX_OPEN: usize = 8;
 
 /// How the program ended, and what was running then; empty while it runs.
 pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
@@ -126,7 +126,7 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
         return lines;
     }
     for open in &snap.open {
-        for call in open.calls.iter().take(MOST_OPEN) {
+        for call in open.calls.iter().take(MAX_OPEN) {
             let name = snap
                 .names
                 .operation(call.operation)
@@ -137,14 +137,14 @@ pub(crate) fn ending(snap: &Snapshot) -> Vec<(String, Role)> {
         }
         let mut oldest: Vec<&Dispatch> = open.dispatches.iter().collect();
         oldest.sort_by_key(|dispatch| dispatch.submit);
-        for dispatch in oldest.iter().take(MOST_OPEN) {
+        for dispatch in oldest.iter().take(MAX_OPEN) {
             let name = snap.names.kernel(dispatch.kernel).map_or("?", |name| &name.short);
             let age = units::duration(at.saturating_sub(dispatch.submit));
             let place = snap.names.agent_label(dispatch.agent);
             let queue = snap.names.queue_label(dispatch.queue);
             lines.push((format!("▒ {age} {name} on {place} {queue}"), Role::Open));
         }
-        if let Some(more) = oldest.len().checked_sub(MOST_OPEN).filter(|&more| more > 0) {
+        if let Some(more) = oldest.len().checked_sub(MAX_OPEN).filter(|&more| more > 0) {
             lines.push((format!("▒ and {more} kernels more"), Role::Open));
         }
     }
@@ -181,7 +181,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     };
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
-        let why = match (scene.snap.mode, &scene.ui.prefs.away.output) {
+        let why = match (scene.snap.mode, &scene.ui.prefs.detached.output) {
             (Mode::Replay, _) => "the recording has no output".into(),
             (Mode::Live, Some(place)) => format!("what the program prints goes to {place}"),
             (Mode::Live, None) => "the program has printed nothing".into(),

@@ -52,7 +52,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         let (upper, mut lower) = top(area, 1);
         one_line(canvas, upper, &gpus, scene);
         // Few rows but many columns: some of the rows say more as a timeline.
-        if area.width >= WIDE && area.height >= 14 && !scene.ui.is_compact {
+        if area.width >= WIDE && area.height >= 14 && !scene.ui.prefs.is_compact {
             let principal = principal(scene);
             let (middle, rest) = top(lower, (principal.len() as u16 + 3).clamp(4, area.height / 2));
             lanes(canvas, middle, scene, size, principal);
@@ -62,7 +62,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         return;
     }
     let is_high = area.height >= HIGH && area.width >= NARROW;
-    let large = size == Size::Large || (is_high && !scene.ui.is_compact);
+    let large = size == Size::Large || (is_high && !scene.ui.prefs.is_compact);
     let most = if large { 8 } else { 3 };
     let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, most) + 2);
     devices(canvas, upper, scene, &gpus);

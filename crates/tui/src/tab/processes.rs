@@ -26,7 +26,7 @@ pub(crate) struct Row(usize, usize);
 pub(crate) struct ProcessTable;
 
 /// Columns of what stands before a collector's sentence: `pid 4242     on   `.
-const HEAD: usize = 18;
+const LABEL_COLUMNS: usize = 18;
 
 fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a ProcessRow {
     &scene.snap.values.processes[row.0]
@@ -319,11 +319,11 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         lines.push(("no collector has said anything".into(), Role::Muted));
     }
     let room = inner.width.saturating_sub(1);
-    let indent = " ".repeat(HEAD);
+    let indent = " ".repeat(LABEL_COLUMNS);
     let broken = lines.iter().flat_map(|(text, role)| {
-        let head: String = text.chars().take(HEAD).collect();
-        let rest: String = text.chars().skip(HEAD).collect();
-        let parts = words(&rest, (room as usize).saturating_sub(HEAD))
+        let head: String = text.chars().take(LABEL_COLUMNS).collect();
+        let rest: String = text.chars().skip(LABEL_COLUMNS).collect();
+        let parts = words(&rest, (room as usize).saturating_sub(LABEL_COLUMNS))
             .into_iter()
             .enumerate();
         let lines = parts.map(|(at, part)| {

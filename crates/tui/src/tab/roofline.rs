@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_lie_where_their_powers_put_them_and_the_roof_has_a_knee() {
+    fn points_are_at_their_powers_and_the_roof_has_a_knee() {
         let roofline = Roofline {
             points: vec![('a', 0.1, 1e11), ('b', 100.0, 1e13)],
             bandwidth: Some(1e12),

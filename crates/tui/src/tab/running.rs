@@ -18,8 +18,8 @@ use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::item::{ApiCall, KernelId, Nanos, Open, ProcessId, QueueId, ThreadId};
 use roctop_trace::units;
 
-/// Dispatches in flight that are told one by one, of a process.
-const MOST: usize = 500;
+/// Dispatches in flight that are listed, per process.
+const MAX_DISPATCHES: usize = 500;
 
 /// What kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +91,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What is known besides; work that is not open any more says so first.
+/// Further facts; for work that is no longer open, that comes first.
 fn note(row: &Row) -> String {
     match (row.kind, row.has_ended) {
         (Kind::Call, true) => "returned since".into(),
@@ -126,7 +126,7 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
         }
         let mut seen: HashSet<QueueId> = HashSet::new();
         let still: HashSet<u64> = look.still.dispatches.iter().map(|one| one.dispatch_id).collect();
-        for dispatch in dispatches.into_iter().take(MOST) {
+        for dispatch in dispatches.into_iter().take(MAX_DISPATCHES) {
             let is_first = seen.insert(dispatch.queue);
             let behind = in_flight.get(&dispatch.queue).map_or(0, |count| count - 1);
             let counts = open.queues.iter().find(|known| known.0 == dispatch.queue);
@@ -356,7 +356,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     let hang = units::duration(scene.snap.thresholds.hang);
     let open = RunningTable::all(scene);
     let title = if scene.snap.is_running() {
-        format!("{open} open when last looked at   beyond {hang} it may hang")
+        format!("{open} open in the last snapshot   possible hang after {hang}")
     } else {
         format!("{open} open at the end")
     };

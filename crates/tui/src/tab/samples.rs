@@ -54,10 +54,10 @@ fn lanes(row: &SampledPlace) -> f64 {
 }
 
 fn issued(row: &SampledPlace) -> Option<f64> {
-    (row.told > 0).then(|| row.issued as f64 / row.told as f64)
+    (row.with_state > 0).then(|| row.issued as f64 / row.with_state as f64)
 }
 
-/// Why waves did not issue, the most frequent reason; none when that is not told.
+/// The most frequent reason why waves did not issue; none when no sample has a reason.
 fn reason(row: &SampledPlace) -> Option<&'static str> {
     let first = row.reasons.ranked().first().copied()?;
     Some(pc_sampling::reason_word(first.0))
@@ -174,7 +174,7 @@ impl Table for SampleTable {
     fn target(row: &Row, scene: &Scene<'_>) -> Target {
         match source(row, scene).kernel {
             Some(kernel) => Target::Row(Tab::Kernels, Pane::Kernels, u64::from(kernel.0)),
-            None => Target::Nowhere("no dispatch tells which kernel this was in"),
+            None => Target::Nowhere("no dispatch names the kernel of this instruction"),
         }
     }
 

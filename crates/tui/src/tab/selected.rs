@@ -31,7 +31,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
     if let Some((key, slice)) = selected.and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?))) {
         return of_slice(scene, key, &slice);
     }
-    let hint = "nothing selected: j k go from row to row, [ ] slice to slice, { } gap to gap";
+    let hint = "Nothing selected.   j k row   [ ] slice   { } gap";
     vec![(hint.into(), Role::Muted)]
 }
 

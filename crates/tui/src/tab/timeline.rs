@@ -19,7 +19,7 @@ use roctop_model::LaneKey;
 use roctop_model::analysis::usage;
 use roctop_trace::units;
 
-/// The stretch of time on screen for lanes of so many columns.
+/// The stretch of time on screen for lanes of this width.
 pub(crate) fn stretch(scene: &Scene<'_>, columns: usize) -> Stretch {
     Stretch {
         from: scene.ui.time.from(scene.snap, columns),

@@ -13,8 +13,8 @@ use roctop_trace::item::{OperationId, StreamId};
 use roctop_trace::units;
 
 /// Copies looked at, and shown, of each direction.
-const LOOKED_AT: usize = 5000;
-const SHOWN: usize = 200;
+const SEARCHED_COPIES: usize = 5000;
+const MAX_COPIES: usize = 200;
 
 /// A copy.
 #[derive(Clone)]
@@ -125,14 +125,14 @@ impl Table for TransferTable {
         let snap = scene.snap;
         let mut rows = Vec::new();
         for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
-            let passing = lane.recent(LOOKED_AT).filter(|slice| {
+            let passing = lane.recent(SEARCHED_COPIES).filter(|slice| {
                 scene.ui.filter.accepts(&SliceSubject {
                     snap,
                     key: lane.key,
                     slice,
                 })
             });
-            rows.extend(passing.take(SHOWN).map(|slice| Row(lane.key, *slice)));
+            rows.extend(passing.take(MAX_COPIES).map(|slice| Row(lane.key, *slice)));
         }
         rows
     }

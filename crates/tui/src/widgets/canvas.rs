@@ -133,7 +133,7 @@ impl Canvas<'_> {
     }
 }
 
-/// A sentence in lines of at most so many columns, broken between words; a longer word stays whole.
+/// A sentence in lines of at most `width` columns, broken between words; a longer word stays whole.
 pub(crate) fn words(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -94,9 +94,9 @@ pub(crate) enum Shown<R: 'static> {
     Bytes,
     /// Bytes a second.
     Speed,
-    /// So many a second.
+    /// A number a second.
     Rate,
-    /// Something else, for so many columns.
+    /// Something else, for the columns of the screen that it has.
     Own(fn(&R, &Scene<'_>, usize) -> String),
 }
 
@@ -122,7 +122,7 @@ impl<R: 'static> Column<R> {
         }
     }
 
-    /// What is on screen for a row, in so many columns.
+    /// What is on screen for a row, in `width` columns.
     pub(crate) fn shown(&self, row: &R, scene: &Scene<'_>, width: usize) -> String {
         if let Shown::Own(text) = self.text {
             return text(row, scene, width);

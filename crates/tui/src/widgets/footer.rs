@@ -16,7 +16,7 @@ use roctop_trace::units;
 const TOAST: u64 = 6_000_000_000;
 
 /// Rows of a word to the user at most.
-const MOST_ROWS: usize = 3;
+const MAX_ROWS: usize = 3;
 
 /// The word to the user in lines, while it stands.
 fn toast(scene: &Scene<'_>) -> Option<Vec<String>> {
@@ -30,7 +30,7 @@ pub(crate) fn height(scene: &Scene<'_>, size: Size) -> u16 {
     let ui = scene.ui;
     let said = toast(scene).filter(|_| ui.prompt.is_none() && !ui.program.typing);
     if let Some(lines) = said {
-        return lines.len().clamp(1, MOST_ROWS) as u16;
+        return lines.len().clamp(1, MAX_ROWS) as u16;
     }
     match (&ui.prompt, size) {
         (None, _) if ui.prefs.bare && !ui.program.typing => 0,
@@ -132,7 +132,7 @@ mod tests {
     use roctop_model::{Fresh, Mode, Options, Store};
 
     #[test]
-    fn a_long_word_to_the_user_has_the_rows_that_it_needs_while_it_stands() {
+    fn a_long_message_has_the_rows_that_it_needs() {
         let snap = Store::new(Options::default()).snapshot(Fresh::All);
         let mut ui = Ui::new(Mode::Live);
         (ui.size, ui.prefs.bare) = ((80, 24), true);
@@ -143,6 +143,6 @@ mod tests {
         ui.toast = Some(("word ".repeat(30), snap.now));
         assert_eq!(rows(&ui), 2);
         ui.toast = Some(("word ".repeat(300), snap.now));
-        assert_eq!(rows(&ui), MOST_ROWS as u16);
+        assert_eq!(rows(&ui), MAX_ROWS as u16);
     }
 }

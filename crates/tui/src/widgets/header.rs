@@ -94,7 +94,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
         parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
     }
-    if scene.ui.prefs.away.is_uncollected {
+    if scene.ui.prefs.detached.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
     if scene.ui.recording.is_some() {
@@ -112,7 +112,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
         let text = format!("own {:>3.0} %", own.share);
         parts.push(if own.slowed > 1 {
-            part(format!("SLOWED 1/{} {text}", own.slowed), Role::Warn, 1)
+            part(format!("DRAW RATE 1/{} {text}", own.slowed), Role::Warn, 1)
         } else {
             part(format!("{text} {:>9}", units::bandwidth(own.wire)), Role::Muted, 6)
         });
@@ -189,12 +189,12 @@ fn gpus(snap: &Snapshot) -> Option<String> {
         .collect();
     let first = gpus.first()?;
     let name = model(&first.product).unwrap_or(&first.name);
-    // Processes that share GPUs have each told them.
+    // Processes that share GPUs have each reported them.
     let places: HashSet<NodeId> = gpus.iter().map(|agent| snap.names.node_of(agent)).collect();
     Some(format!("{}×{name}", places.len()))
 }
 
-/// What tells a product from others (`MI300X` of `AMD Instinct MI300X`); none when nothing does, as in
+/// What distinguishes a product from others (`MI300X` of `AMD Instinct MI300X`); none when nothing does, as in
 /// `AMD Radeon Graphics`.
 pub(crate) fn model(product: &str) -> Option<&str> {
     let digit = product.rfind(|c: char| c.is_ascii_digit())?;
@@ -276,7 +276,7 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
         let ahead = latest.now.saturating_sub(snap.now);
         right.insert(0, format!("live is {} ahead", units::duration(ahead)));
     } else if !scene.ui.time.follows && !scene.ui.time.fits && !scene.ui.time.is_work {
-        right.insert(0, "timeline stands, f follows".into());
+        right.insert(0, "timeline frozen, f follows".into());
     }
     let alerts = snap.analysis().alerts.len();
     if alerts > 0 {

@@ -66,10 +66,10 @@ impl Frame {
     }
 }
 
-/// A row of the timeline with its slices, laid out so that what overlaps stands in rows of its own.
+/// A row of the timeline with its slices, laid out so that overlapping slices stand in separate rows.
 pub(crate) struct Layers {
     pub(crate) track: Track,
-    /// None: too many to be told apart, or not kept.
+    /// None: too many to distinguish, or not kept.
     pub(crate) slices: Option<Vec<(LaneKey, Slice)>>,
     /// Sums by column, where there are no slices.
     cells: Vec<Column>,
@@ -79,7 +79,7 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Lays out what a track has on screen in at most so many rows; the last takes what is left.
+    /// Lays out what a track has on screen in at most `rows` rows; the last takes what is left.
     pub(crate) fn new(scene: &Scene<'_>, track: Track, stretch: Stretch, columns: u16, most: u16) -> Self {
         let to = stretch.to(columns);
         let most_slices = columns as usize * 64;
@@ -246,7 +246,7 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Laye
     }
 }
 
-/// Slices that are wide enough to be things of their own; the selected one and what belongs to it are above all others.
+/// Slices that are wide enough to be drawn by themselves; the selected one and what belongs to it are above all others.
 fn slices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, layers: &Layers, line: Line, frame: &Frame) {
     // A column in which one slice ends and the next begins shows the end of the first.
     let mut ended = u16::MAX;

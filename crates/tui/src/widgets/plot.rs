@@ -19,7 +19,7 @@ use roctop_trace::units;
 /// A value that is so many times the scale is marked.
 const CLIPPED: f64 = 1.05;
 /// Counters that have rows; the others are in their own view.
-const MOST_COUNTERS: usize = 32;
+const MAX_COUNTERS: usize = 32;
 
 /// The rows that there are, for devices of the program's own GPUs and for counters.
 pub(crate) fn tracks(snap: &Snapshot) -> Vec<Track> {
@@ -31,7 +31,7 @@ pub(crate) fn tracks(snap: &Snapshot) -> Vec<Track> {
         tracks.extend(read.map(|kind| Track::Gauge(row.now.node, kind)));
     }
     let read = gauges.counters.iter().filter(|row| !row.series.is_empty());
-    tracks.extend(read.take(MOST_COUNTERS).map(|row| Track::Counter(row.counter.id)));
+    tracks.extend(read.take(MAX_COUNTERS).map(|row| Track::Counter(row.counter.id)));
     tracks
 }
 
@@ -107,7 +107,7 @@ fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String {
     }
 }
 
-/// What stands to the left: whose, and the last value, whose unit tells what it is.
+/// What stands to the left: whose, and the last value, whose unit says what it is.
 pub(crate) fn label(snap: &Snapshot, track: Track) -> String {
     let last = || value(snap, track, series(snap, track).and_then(|found| found.0.last()));
     match track {
@@ -137,7 +137,7 @@ pub(crate) fn lines(snap: &Snapshot, track: Track) -> Vec<(String, Role)> {
     let what = match track {
         Track::Gauge(node, kind) => {
             let word = match kind {
-                GaugeKind::Busy => "load as the driver tells it",
+                GaugeKind::Busy => "load as the driver reports it",
                 GaugeKind::Memory => "memory in use",
                 GaugeKind::Power => "power",
                 GaugeKind::Clock => "shader clock",

@@ -164,7 +164,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
     canvas.clear(area);
     scene.ui.hits.add(area, Hit::Press(Key::Esc));
     let inner = canvas.frame(area, "Help", "j k scroll   esc close");
-    // Groups stand one below the other in so many columns.
+    // Groups stand one below the other, in two or three columns.
     let columns: &[&[Group]] = if inner.width >= 110 {
         &[&[Group::View, Group::App], &[Group::Time, Group::Move], &[Group::Table]]
     } else {

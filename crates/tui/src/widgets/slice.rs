@@ -1,4 +1,4 @@
-//! A slice that is wide enough to be a thing of its own: its name, its ends, and the signs of what is selected.
+//! A slice that is wide enough to be drawn by itself: its name, its ends, and the signs of what is selected.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,7 +12,7 @@ use crate::theme::Role;
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::units;
 
-/// A slice that is wide enough to be a thing of its own: its name within, its end marked.
+/// A slice that is wide enough to be drawn by itself: its name within, its end marked.
 /// Returns its last column; `ended` is that of the slice before.
 pub(super) fn wide(
     canvas: &mut Canvas<'_>,
@@ -94,7 +94,7 @@ pub(super) fn wide(
     if is_selected {
         enclose(canvas, place, Role::Selected, Role::Selected, ["[", "]"], 3);
     } else if is_related {
-        // What belongs to the selected one: told by signs as well as by its look.
+        // What belongs to the selected one: shown by signs as well as by its look.
         enclose(canvas, place, Role::Match, Role::Accent, ["<", ">"], 1);
     }
     last

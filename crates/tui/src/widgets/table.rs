@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::column::{Column, ColumnId, Heading, Worth, layout};
-use super::kept::Basis;
+use super::row_cache::Basis;
 use crate::Pane;
 use crate::hit_map::Hit;
 use crate::jump::Target;
@@ -240,7 +240,7 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     let offset = scroll(state, at, rows.len(), height);
     let below = rows.len().saturating_sub(offset + height);
     if below > 0 {
-        // On the border: a row of its own would be one less.
+        // On the border: a separate row would be one less.
         let text = format!(" ↓{} more ", units::grouped(below as u64));
         canvas.right(area.right().saturating_sub(1), area.bottom(), &text, Role::Muted);
     }

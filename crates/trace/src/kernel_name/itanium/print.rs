@@ -10,7 +10,7 @@ use super::tree::{Id, Kind, Node, Tree};
 /// How deep nodes may be written within each other.
 const DEEPEST: u32 = 400;
 /// How many nodes may be written or searched: substitutions that write nothing can double this number, too.
-const MOST_STEPS: u32 = 1 << 18;
+const MAX_STEPS: u32 = 1 << 18;
 
 /// What waits to be written around a type.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ impl Printer<'_, '_> {
     /// Counts one step towards the bound.
     fn step(&mut self) -> Option<()> {
         self.steps += 1;
-        (self.steps <= MOST_STEPS).then_some(())
+        (self.steps <= MAX_STEPS).then_some(())
     }
 
     /// Writes a node; a missing one is an error.

@@ -12,7 +12,7 @@ use roctop_trace::units;
 
 const SEARCH: &str = "word  \"text\"  /re/  ~re !~re  ?fuzzy  & | ! ( )   what to look for; n further up, N down";
 const FILTER: &str = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
-const KEYS: &str = "enter apply   esc give up   ↑ ↓ history   tab fields, values, @presets";
+const KEYS: &str = "enter apply   esc cancel   ↑ ↓ history   tab fields, values, @presets";
 
 /// Draws the prompt: a row for the line, as many as there are for help with it.
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, prompt: &Prompt) {

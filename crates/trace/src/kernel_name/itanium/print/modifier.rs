@@ -4,7 +4,7 @@ use super::super::tree::{Id, Kind};
 use super::{Modifier, Printer};
 
 /// So many qualifiers of one function or array are shown; `__cxa_demangle` rejects more.
-const MOST: usize = 4;
+const MAX_QUALIFIERS: usize = 4;
 
 impl Printer<'_, '_> {
     /// Puts a node on the list of modifiers.
@@ -114,7 +114,7 @@ impl Printer<'_, '_> {
     }
 
     fn push_bounded(&mut self, node: Id, base: usize) -> Option<usize> {
-        (self.modifiers.len() - base < MOST).then(|| self.push(node))
+        (self.modifiers.len() - base < MAX_QUALIFIERS).then(|| self.push(node))
     }
 
     /// The qualifiers of a function that is local to another; the function without them.

@@ -48,13 +48,13 @@ impl PartialEq for Basis {
 
 /// The rows of one table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RowCache {
     rows: RefCell<Option<(Basis, Arc<dyn Any + Send + Sync>)>>,
     /// Somebody asked for them since the last frame.
     is_asked: Cell<bool>,
 }
 
-impl Kept {
+impl RowCache {
     /// The rows that were made of the same.
     pub(crate) fn of<R: Any + Send + Sync>(&self, basis: &Basis) -> Option<Arc<Vec<R>>> {
         self.is_asked.set(true);
