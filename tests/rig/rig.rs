@@ -153,7 +153,7 @@ impl Rig {
         self.behind(&library("refused"))
     }
 
-    /// The same rig with a tmpfs that is full after so many requests for pages of flight files, as `FULL_AFTER` says.
+    /// The same rig with a tmpfs that is full after `FULL_AFTER` requests for pages of flight files.
     pub(crate) fn with_a_tmpfs_that_fills(&self) -> Self {
         self.behind(&library("full"))
     }

@@ -289,7 +289,7 @@ pub(crate) fn may_hold(file: &File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the file's tmpfs room for so many bytes now?
+/// Has the file's tmpfs room for `size` bytes now?
 ///
 /// Errors: it has not.
 #[expect(unsafe_code, reason = "fstatfs has no safe form in std")]

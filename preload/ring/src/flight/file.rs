@@ -203,7 +203,7 @@ impl FlightFile {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Makes so many slots ready, or all. False when the tmpfs is full. Any thread may call it.
+    /// Makes the first `slots` slots ready, or all. False when the tmpfs is full. Any thread may call it.
     pub fn make_ready(&self, slots: usize) -> bool {
         let from = self.ready();
         let until = slots.next_multiple_of(SLOTS_OF_PAGE).min(self.slots);
@@ -230,7 +230,7 @@ impl FlightFile {
         let length = (self.slots - from) * SLOT_WORDS * 8;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a part of our own mapping, of whole pages that hold slots which are not ready: nobody refers to them.
+        // SAFETY: a part of this mapping, of whole pages that hold slots which are not ready: nobody refers to them.
         let mapped = unsafe { libc::mmap(place.cast(), length, protection, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
