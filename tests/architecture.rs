@@ -35,6 +35,15 @@ const RETIRED: [(&str, &str); 26] = [
     ("list_id", "tab"),
 ];
 
+/// The same of the collector.
+const RETIRED_IN_COLLECTOR: [(&str, &str); 5] = [
+    ("lap", "ring_wrap"),
+    ("room", "backpressure or budget"),
+    ("line", "clock_interpolation"),
+    ("place", "affinity or copy_slots"),
+    ("end", "shutdown_hook"),
+];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -82,18 +91,18 @@ fn table_of_rooms_is_the_tree() {
     }
 }
 
-fn visit(folder: &Path, found: &mut Vec<String>) {
+fn visit(folder: &Path, retired: &[(&str, &str)], found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        if let Some((_, instead)) = RETIRED.iter().find(|(retired, _)| *retired == name) {
+        if let Some((_, instead)) = retired.iter().find(|(retired, _)| *retired == name) {
             found.push(format!(
                 "{}: use {instead}",
                 path.strip_prefix(root()).unwrap().display()
             ));
         }
         if path.is_dir() {
-            visit(&path, found);
+            visit(&path, retired, found);
         }
     }
 }
@@ -102,7 +111,10 @@ fn visit(folder: &Path, found: &mut Vec<String>) {
 fn retired_module_names_stay_away() {
     let mut found = Vec::new();
     for folder in ["crates", "src"] {
-        visit(&root().join(folder), &mut found);
+        visit(&root().join(folder), &RETIRED, &mut found);
+    }
+    for folder in ["preload/core/src", "preload/src"] {
+        visit(&root().join(folder), &RETIRED_IN_COLLECTOR, &mut found);
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "the process's state behind the switch page, statfs")]
 
-mod room;
+mod budget;
 
-use self::room::{FILES, SMALLEST_RING, base, budget, flight_budget, room, spec};
+use self::budget::{FILES, SMALLEST_RING, base, budget, flight_budget, room, spec};
 use crate::config::{Config, config};
 use crate::state::{self, word};
 use crate::stream::Streams;

@@ -18,23 +18,23 @@
 pub mod agent;
 #[cfg(target_arch = "x86_64")]
 pub mod api;
+pub mod backpressure;
 pub mod blocking;
 pub mod copy;
 pub mod driver;
-pub mod end;
 pub mod harvest;
 pub mod index;
 pub mod init;
 pub mod interception;
-pub mod lap;
 pub mod memory;
 pub mod observed;
 pub mod packet;
 pub mod probe;
 pub mod proxy;
 pub mod queue;
-pub mod room;
+pub mod ring_wrap;
 pub mod scratch;
+pub mod shutdown_hook;
 pub mod signal;
 pub mod slots;
 pub mod symbol;
@@ -256,7 +256,7 @@ fn install(root: &Root, is_silent: bool) -> Option<()> {
     hsa.agents.discover(hsa, process);
     patch(process, root, (core, amd), hsa);
     if is_silent {
-        end::watch(root);
+        shutdown_hook::watch(root);
     }
     // Last: in front of the hooks above.
     #[cfg(target_arch = "x86_64")]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// A microsecond: what a time may differ from the log.
-const NEAR: u64 = 1000;
+const TOLERANCE: u64 = 1000;
 
 pub(crate) fn emulated_gpu() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("EMULATED_GPU_SO") {
@@ -88,7 +88,7 @@ fn untimed_beside_the_log(mode: &str) -> usize {
     ] {
         assert_eq!(found.len(), wanted.len(), "{what}");
         let is_same = |found: &(u64, u64, u64), wanted: &(u64, u64, u64)| {
-            found.0 == wanted.0 && found.1.abs_diff(wanted.1) < NEAR && found.2.abs_diff(wanted.2) < NEAR
+            found.0 == wanted.0 && found.1.abs_diff(wanted.1) < TOLERANCE && found.2.abs_diff(wanted.2) < TOLERANCE
         };
         let (mut timed, other): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.1 != 0);
         timed.sort_unstable();

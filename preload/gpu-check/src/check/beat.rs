@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A completion is late beyond this.
-const LATE: Duration = Duration::from_millis(5);
+const LATE_LIMIT: Duration = Duration::from_millis(5);
 /// A completion that takes longer does not come.
 const LIMIT: Duration = Duration::from_millis(600);
 
@@ -72,7 +72,7 @@ pub(crate) fn beat(
         let mut times = times_of(signal);
         if times.contains(&0) {
             found.times_after += 1;
-            until(LATE, || !times_of(signal).contains(&0));
+            until(LATE_LIMIT, || !times_of(signal).contains(&0));
             times = times_of(signal);
         }
         found.untimed += usize::from(times.contains(&0));
@@ -98,7 +98,7 @@ impl Beat {
         let late = self
             .taken
             .iter()
-            .filter(|taken| **taken > LATE.as_nanos() as f64)
+            .filter(|taken| **taken > LATE_LIMIT.as_nanos() as f64)
             .count();
         let slowest = self.taken.iter().copied().fold(0.0, f64::max);
         let median = super::median(&mut self.taken);

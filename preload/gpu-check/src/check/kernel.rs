@@ -16,7 +16,7 @@ const EXCESS: f64 = 10_000.0;
 const RATIO: f64 = 0.01;
 const LIMIT: Duration = Duration::from_secs(2);
 /// Clocks may disagree by so much (which is D7's to tell), ns.
-const DOUBT: u64 = 2_000_000;
+const CLOCK_TOLERANCE: u64 = 2_000_000;
 
 pub(super) fn times(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
@@ -98,7 +98,10 @@ pub(super) fn times(options: &Options) -> Result<Outcome, String> {
 
 /// Can a kernel have run then, when it was submitted and seen complete at these times?
 fn is_possible(span: [u64; 2], bracket: [u64; 2]) -> bool {
-    !span.contains(&0) && span[0] <= span[1] && span[0] + DOUBT >= bracket[0] && span[1] <= bracket[1] + DOUBT
+    !span.contains(&0)
+        && span[0] <= span[1]
+        && span[0] + CLOCK_TOLERANCE >= bracket[0]
+        && span[1] <= bracket[1] + CLOCK_TOLERANCE
 }
 
 /// What D13's kernels run.

@@ -22,7 +22,7 @@ const MARK_EACH: usize = 500;
 /// A wait for room is long beyond this: what roctop waits where it sees no progress.
 const LONG: Duration = Duration::from_millis(100);
 /// A busy host makes a thread wait a few times; a wait that roctop causes comes again and again.
-const FEW: u64 = 4;
+const FEW_WAITS: u64 = 4;
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// What the makers of packets share.
@@ -93,7 +93,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
             "threads waited {long} times for more than 100 ms for room in the queue, at most {} ms",
             longest.as_millis()
         );
-        (if long > FEW { Status::Bad } else { Status::Note }, text)
+        (if long > FEW_WAITS { Status::Bad } else { Status::Note }, text)
     } else {
         let kernels = work.kernels.load(Ordering::Relaxed);
         let text = format!(

@@ -15,7 +15,7 @@ const BARRIERS: usize = 64;
 /// How long they may take.
 const LIMIT: Duration = Duration::from_millis(100);
 /// How long a busy GPU may keep them waiting.
-const PATIENCE: Duration = Duration::from_secs(3);
+const BUSY_LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
@@ -71,7 +71,7 @@ pub(super) fn plain(options: &Options) -> Result<Outcome, String> {
     }
     let mut done = 0;
     for signal in &signals {
-        if hsa.wait(*signal, PATIENCE).is_err() {
+        if hsa.wait(*signal, BUSY_LIMIT).is_err() {
             break;
         }
         done += 1;

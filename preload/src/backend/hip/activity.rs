@@ -27,8 +27,8 @@ const LAUNCHES: usize = 64 * 1024;
 /// From one thread's first launch to the next one's: in the golden ratio, so that however many threads are far apart.
 const A_THREADS: usize = 40_503;
 /// How long the end of the process waits after the last record, and at all.
-const QUIET: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(1);
+const QUIET_TIME: Duration = Duration::from_millis(20);
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// What a launch said: correlation id, thread | stream << 32, submit time.
 static NOTES: [[AtomicU64; 3]; LAUNCHES] = [const { [const { AtomicU64::new(0) }; 3] }; LAUNCHES];
@@ -161,7 +161,7 @@ pub(crate) fn record(op: u32, data: *const c_void) {
 pub(crate) fn settle() {
     let start = Instant::now();
     let (mut seen, mut since) = (RECORDS.load(Ordering::Relaxed), start);
-    while ASKED.load(Ordering::Relaxed) != 0 && since.elapsed() < QUIET && start.elapsed() < PATIENCE {
+    while ASKED.load(Ordering::Relaxed) != 0 && since.elapsed() < QUIET_TIME && start.elapsed() < MAX_SETTLE_TIME {
         std::thread::sleep(Duration::from_micros(500));
         let now = RECORDS.load(Ordering::Relaxed);
         if now != seen {

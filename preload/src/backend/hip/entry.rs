@@ -15,7 +15,7 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
 /// Entries that are taken of each table.
-const ROOM: [usize; 5] = [1024, 32, 64, 32, 32];
+const TABLE_ENTRIES: [usize; 5] = [1024, 32, 64, 32, 32];
 /// All of them.
 pub(crate) const PLACES: usize = 1184;
 /// Bytes of a stub.
@@ -23,7 +23,7 @@ const STUB: usize = 16;
 /// Words of stack that are copied for a function whose arguments are not known.
 const UNKNOWN_WORDS: u8 = 8;
 /// Operations that only a table knows are numbered from here, by their entry.
-const OWN: u16 = 0x5000;
+const FIRST_TABLE_OP: u16 = 0x5000;
 /// Functions that tools call themselves: left alone.
 const TOOLS: [&str; 4] = [
     "hipApiName",
@@ -33,7 +33,7 @@ const TOOLS: [&str; 4] = [
 ];
 
 const _: () = {
-    let [hip, compiler, rccl, rocdecode, rocjpeg] = ROOM;
+    let [hip, compiler, rccl, rocdecode, rocjpeg] = TABLE_ENTRIES;
     assert!(hip + compiler + rccl + rocdecode + rocjpeg == PLACES);
 };
 
@@ -134,8 +134,8 @@ impl Which {
 pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
     // SAFETY: a table begins with its size.
     let bytes = unsafe { *table.cast::<usize>() };
-    let room = ROOM.get(which as usize).copied().unwrap_or(0);
-    let first: usize = ROOM.iter().take(which as usize).sum();
+    let room = TABLE_ENTRIES.get(which as usize).copied().unwrap_or(0);
+    let first: usize = TABLE_ENTRIES.iter().take(which as usize).sum();
     let (mut wrapped, mut others) = (0, 0);
     for index in 0..(bytes.saturating_sub(8) / 8).min(room) {
         let name = which.name(index, bytes);
@@ -205,7 +205,11 @@ fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>)
     let function: &'static Function = Box::leak(Box::new(Function {
         symbol: "\0",
         name,
-        op: if is_own { OWN + index as u16 } else { index as u16 },
+        op: if is_own {
+            FIRST_TABLE_OP + index as u16
+        } else {
+            index as u16
+        },
         domain: which.domain(),
         returns: Returns::Other,
         argument: Argument::None,

@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_void};
 
 const IDS: usize = 1024;
 /// Operations that only the callback knows are numbered from here.
-const OWN: u16 = 0x4000;
+const FIRST_CALLBACK_OP: u16 = 0x4000;
 
 /// The collector's operation plus one by the run-time's id; the compiler's ones carry a bit.
 static OPERATIONS: [AtomicU64; IDS] = [const { AtomicU64::new(0) }; IDS];
@@ -146,7 +146,7 @@ fn learn(process: &Process, name_of: ApiName) {
             Some(f) if hip::domain(f) == Domain::HIP_COMPILER => (u64::from(f.op) + 1) | COMPILER,
             Some(function) => u64::from(function.op) + 1,
             None if name.starts_with("hip") || name.starts_with("__hip") => {
-                let op = OWN + id as u16;
+                let op = FIRST_CALLBACK_OP + id as u16;
                 hip::name(process, Domain::HIP, op, name.as_bytes());
                 u64::from(op) + 1
             }

@@ -6,13 +6,13 @@
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 mod call;
-mod place;
+mod copy_slots;
 
 pub(crate) use self::call::patch;
 pub(super) use self::call::way;
-pub(crate) use self::place::{forget_all, in_flight};
+pub(crate) use self::copy_slots::{forget_all, in_flight};
 
-use self::place::{place, release, reserve, taken};
+use self::copy_slots::{place, release, reserve, taken};
 use super::signal::{self, Kind};
 use super::{Hsa, driver, harvest, hsa, proxy};
 use crate::guard::wall;

@@ -31,7 +31,7 @@ struct Counters {
 const GET_CLOCK_COUNTERS: libc::c_ulong = 0xc000_4b05 | (size_of::<Counters>() as libc::c_ulong) << 16;
 
 /// Clocks that differ by less count as one, ns: as the viewer has it.
-const SAME: u64 = 20_000;
+const SAME_CLOCK_LIMIT: u64 = 20_000;
 
 /// By how much the system domain's clock was ahead of CLOCK_BOOTTIME when it was looked at last, ns, as an i64's bits.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
@@ -98,7 +98,7 @@ pub(crate) fn time_at(boottime: u64, hsa: impl FnMut() -> u64) -> u64 {
 pub(crate) fn began(hsa: impl FnMut() -> u64) {
     let (ahead, width) = clock::ahead(hsa).unwrap_or((0, 0));
     AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
-    let differs = ahead.unsigned_abs() > SAME.max(width);
+    let differs = ahead.unsigned_abs() > SAME_CLOCK_LIMIT.max(width);
     KNOWN.store(if differs { HSA } else { UNKNOWN }, Ordering::Relaxed);
     FIRST.store(FIRST_TIMES, Ordering::Relaxed);
     if differs {
@@ -132,7 +132,10 @@ fn compare(begin: u64, end: u64, submit: u64) {
     let run = u128::from(ticks.wrapping_sub(first)).max(1);
     let since = u128::from(submit.saturating_sub(first)) * u128::from(now.saturating_sub(began)) / run;
     let submitted = began.saturating_add(since as u64);
-    let (earliest, latest) = (about(submitted).saturating_sub(DOUBT), about(now).saturating_add(DOUBT));
+    let (earliest, latest) = (
+        about(submitted).saturating_sub(OTHER_CLOCK_LIMIT),
+        about(now).saturating_add(OTHER_CLOCK_LIMIT),
+    );
     if begin >= earliest && end <= latest {
         if left == 1 {
             KNOWN.store(HSA, Ordering::Relaxed);
@@ -153,7 +156,7 @@ pub(crate) fn ask() -> bool {
     }
     match ahead() {
         None => {}
-        Some((ahead, width)) if ahead.unsigned_abs() > SAME.max(width) => {
+        Some((ahead, width)) if ahead.unsigned_abs() > SAME_CLOCK_LIMIT.max(width) => {
             AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
             KNOWN.store(DRIVER, Ordering::Relaxed);
             say(ahead, width);
@@ -167,10 +170,10 @@ pub(crate) fn ask() -> bool {
 }
 
 /// What is farther from the process's clock is of another clock, ns.
-const DOUBT: u64 = 200_000;
+const OTHER_CLOCK_LIMIT: u64 = 200_000;
 
 fn say(ahead: i64, width: u64) {
-    let like = |which| clock::boottime_to(which).abs_diff(ahead) <= SAME.max(width);
+    let like = |which| clock::boottime_to(which).abs_diff(ahead) <= SAME_CLOCK_LIMIT.max(width);
     let known = [
         (libc::CLOCK_MONOTONIC, "CLOCK_MONOTONIC"),
         (libc::CLOCK_MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW"),

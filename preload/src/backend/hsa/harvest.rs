@@ -4,17 +4,17 @@
 //! that a sudden end loses little. At the end of a queue, of the run-time, or of the process the thread that ends it
 //! drains what is left, for a bounded time.
 
+mod affinity;
 mod check;
-mod line;
-mod place;
+mod clock_interpolation;
 mod reckoning;
 mod worker;
 
-pub(crate) use self::line::doubt;
-pub(crate) use self::place::{at_load, without_signals};
+pub(crate) use self::affinity::{at_load, without_signals};
+pub(crate) use self::clock_interpolation::doubt;
 pub(crate) use self::worker::{before_exit, start_thread, wake};
 
-use self::line::Line;
+use self::clock_interpolation::Line;
 use self::reckoning::reckon_all;
 use super::queue::{Apart, Queue};
 use super::{Hsa, copy, driver, hsa, observed, symbol};
@@ -28,9 +28,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long an end waits for work that makes no progress.
-const PATIENCE: Duration = Duration::from_millis(100);
+const STALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long an end waits at all.
-const LONGEST_END: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 const BATCH: usize = 64;
 
 /// Queues to harvest. The lock is held over a pass, so that an end waits for it.
@@ -109,7 +109,7 @@ pub(crate) fn forget_all() {
     }
     ENDED.store(BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
     UNSEEN.store(0, Ordering::Relaxed);
-    HELD.store(0, Ordering::Relaxed);
+    BARRED.store(0, Ordering::Relaxed);
 }
 
 /// The program learned that work is done: so do we, when nobody else is at it.
@@ -156,27 +156,27 @@ pub(crate) fn wait_ends() {
 }
 
 /// 1 while nothing may begin.
-static HELD: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
+static BARRED: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
 /// 1 once work began of which nobody will know when it ends.
 static UNSEEN: AtomicU64 = AtomicU64::new(0);
 
 /// Runs `body` while no GPU is at work, and keeps work back meanwhile. None where one is, or may be.
 pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Option<T> {
     // SeqCst, as in `hold`: either this sees the work or the work sees this.
-    if HELD.swap(1, Ordering::SeqCst) != 0 {
+    if BARRED.swap(1, Ordering::SeqCst) != 0 {
         return None;
     }
     let begun = BEGUN.load(Ordering::SeqCst);
     let is_idle = ENDED.load(Ordering::SeqCst) == begun && UNSEEN.load(Ordering::SeqCst) == 0;
     let done = is_idle.then(body);
-    HELD.store(0, Ordering::SeqCst);
+    BARRED.store(0, Ordering::SeqCst);
     done
 }
 
 /// Work is about to begin: not now.
 #[cold]
 fn hold() {
-    while HELD.load(Ordering::SeqCst) != 0 {
+    while BARRED.load(Ordering::SeqCst) != 0 {
         std::thread::yield_now();
     }
 }
@@ -192,7 +192,7 @@ pub(crate) fn began_unseen() {
 #[inline]
 pub(crate) fn began(count: u64) {
     BEGUN.fetch_add(count, Ordering::SeqCst);
-    if HELD.load(Ordering::SeqCst) != 0 {
+    if BARRED.load(Ordering::SeqCst) != 0 {
         hold();
     }
     if IDLE.load(Ordering::Relaxed) != 0 && IDLE.swap(0, Ordering::Relaxed) != 0 {
@@ -274,7 +274,7 @@ fn drain(mut step: impl FnMut() -> usize, is_done: impl Fn() -> bool) -> bool {
         if is_done() {
             return true;
         }
-        if progress.elapsed() > PATIENCE || start.elapsed() > LONGEST_END {
+        if progress.elapsed() > STALL_TIMEOUT || start.elapsed() > END_TIMEOUT {
             return false;
         }
         std::thread::sleep(Duration::from_micros(100));

@@ -10,7 +10,7 @@ use super::agent::{self, Agent};
 use super::observed::Left;
 use super::queue::{Queue, enter, find, leave};
 use super::slots::Slots;
-use super::{Hsa, harvest, hook, hsa, lap, observed, packet, probe};
+use super::{Hsa, harvest, hook, hsa, observed, packet, probe, ring_wrap};
 use crate::backend::{hip, sdk};
 use crate::guard::{Errno, wall};
 use crate::level::{self, Level, Reason};
@@ -531,7 +531,7 @@ unsafe fn end(handle: *mut HsaQueue, original: QueueEnd) -> Status {
             let _errno = Errno::keep();
             let drained = harvest::end(queue);
             leave(handle as u64);
-            lap::forget(handle);
+            ring_wrap::forget(handle);
             if let Some(process) = process::get() {
                 queue.tell(process, handle, 2);
             }

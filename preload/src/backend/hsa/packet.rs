@@ -10,7 +10,7 @@
 use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
-use super::{harvest, hsa, lap};
+use super::{harvest, hsa, ring_wrap};
 use crate::backend::hip::{deferred, watchdog};
 use crate::backend::sdk;
 use crate::guard::wall;
@@ -141,7 +141,7 @@ pub(crate) fn handed(kernel_object: u64) -> Option<Handed> {
 /// The packets in one piece.
 #[inline]
 fn whole(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> *const Packet {
-    let Some((before, base)) = lap::past_end(queue, packets, count, index) else {
+    let Some((before, base)) = ring_wrap::past_end(queue, packets, count, index) else {
         return packets;
     };
     // SAFETY: only the handler uses `whole`, under the queue's lock.

@@ -2,7 +2,7 @@
 //! with the run-time's, on a queue of our own.
 //!
 //! The signals are good when they complete; where they lie in a flight file, a second mapping of it has to show that, too.
-//! They are not when the run-time's completes and ours does not for [`GRACE`]: the process steps down, and the next level's
+//! They are not when the run-time's completes and ours does not for [`GRACE_TIME`]: the process steps down, and the next level's
 //! are tried. A GPU that does not get to the packets is busy with somebody else's work: then nothing is known, no flight
 //! file is used, and the packets are looked at again until they are done.
 //!
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 /// Packets of the queue.
 const SIZE: u32 = 64;
 /// How long a GPU may take for two packets that do nothing, unless it is busy.
-const SOON: Duration = Duration::from_micros(1500);
+const IDLE_PACKET_TIME: Duration = Duration::from_micros(1500);
 /// How long a signal may stay as it was when the run-time's behind it is complete.
-const GRACE: Duration = Duration::from_millis(20);
+const GRACE_TIME: Duration = Duration::from_millis(20);
 /// The nap between two looks.
 const NAP: Duration = Duration::from_micros(10);
 
@@ -109,13 +109,13 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
         return;
     }
     bench.slots = *slots;
-    let mut patience = SOON;
+    let mut patience = IDLE_PACKET_TIME;
     while level::current() <= Level::RunTime && bench.submit(hsa, level::current()) {
         if bench.wait(patience) != Found::Bad {
             break;
         }
         // A GPU that answered once is not busy with others' work: it is waited for as long as a signal.
-        patience = GRACE;
+        patience = GRACE_TIME;
         // The process is one level further down, whose signals are tried next.
     }
 }
@@ -284,7 +284,7 @@ impl Bench {
                 self.since = Some(Instant::now());
                 Found::Nothing
             }
-            Some(since) if since.elapsed() > GRACE => Found::Bad,
+            Some(since) if since.elapsed() > GRACE_TIME => Found::Bad,
             Some(_) => Found::Nothing,
         }
     }

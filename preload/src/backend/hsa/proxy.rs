@@ -14,14 +14,14 @@ use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 /// As many as there are places for copies in flight.
-const MOST: u64 = 1 << 14;
-const KEPT: usize = 1024;
+const MAX_PROXIES: u64 = 1 << 14;
+const KEPT_TIMES: usize = 1024;
 
 static SPARE: Mutex<Vec<SignalHandle>> = Mutex::new(Vec::new());
 static MADE: AtomicU64 = AtomicU64::new(0);
 static PENDING: AtomicU64 = AtomicU64::new(0);
 /// Times by the program's signal: handle, begin, end. The last ones win.
-static TIMES: [[AtomicU64; 3]; KEPT] = [const { [const { AtomicU64::new(0) }; 3] }; KEPT];
+static TIMES: [[AtomicU64; 3]; KEPT_TIMES] = [const { [const { AtomicU64::new(0) }; 3] }; KEPT_TIMES];
 
 /// Is a copy with a proxy under way?
 pub(crate) fn is_pending() -> bool {
@@ -32,7 +32,7 @@ pub(crate) fn is_pending() -> bool {
 pub(crate) fn get(hsa: &Hsa) -> Option<SignalHandle> {
     let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let handle = spare.or_else(|| {
-        if MADE.fetch_add(1, Ordering::Relaxed) >= MOST {
+        if MADE.fetch_add(1, Ordering::Relaxed) >= MAX_PROXIES {
             MADE.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
@@ -106,7 +106,7 @@ pub(crate) fn forget_all() {
 }
 
 fn place(handle: SignalHandle) -> usize {
-    ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT
+    ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % KEPT_TIMES
 }
 
 type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;

@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
 use super::agent::Agent;
+use super::backpressure::Room;
 use super::packet::Handed;
-use super::room::Room;
 use super::slots::{Slots, prefetch};
 use super::wide::Wide;
 use super::witness::Witnesses;

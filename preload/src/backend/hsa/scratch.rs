@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Events that began: queue, operation, ticks.
 static BEGUN: Mutex<Vec<(u64, u16, u64)>> = Mutex::new(Vec::new());
-const MOST: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 /// Queues that were given scratch memory: address, agent, dense id. A queue that is destroyed is known no more when its
 /// memory is taken back.
 static GIVEN: Mutex<Vec<(u64, u32, u32)>> = Mutex::new(Vec::new());
@@ -28,7 +28,7 @@ static GIVEN: Mutex<Vec<(u64, u32, u32)>> = Mutex::new(Vec::new());
 fn whose(event: &Said, operation: u16) -> (u32, u32) {
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let found = queue::find(event.queue).map(|queue| (queue.agent.index, queue.id));
-    let has_room = given.len() < MOST;
+    let has_room = given.len() < MAX_EVENTS;
     let known = given.iter_mut().find(|(queue, ..)| *queue == event.queue);
     match (found, known) {
         (Some((agent, id)), Some(known)) => *known = (event.queue, agent, id),
@@ -69,7 +69,7 @@ unsafe fn said<const ENTRY: usize>(event: *const ScratchEvent) -> Said {
 
 fn begins(event: &Said, operation: u16) {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-    if begun.len() < MOST {
+    if begun.len() < MAX_EVENTS {
         begun.push((event.queue, operation, clock::now()));
     }
 }

@@ -53,11 +53,11 @@ pub(crate) struct Watch {
 }
 
 /// Ticks after which a signal that has an end and the value 1 counts as armed anew behind our back: 0.2 ms or more.
-const REARMED: u64 = 1 << 19;
+const REARMED_TICKS: u64 = 1 << 19;
 /// Ticks that a complete signal without an end is given, 1 ms or more: a processor may write times behind the value.
-const LATE: u64 = 1 << 22;
+const LATE_TICKS: u64 = 1 << 22;
 /// Ticks that a thread of the program gives such a signal before it changes it, some 20 µs.
-const SOON: u64 = 1 << 16;
+const GRACE_TICKS: u64 = 1 << 16;
 /// 1 when the last such signal got no end: whoever completes these writes none, and nobody waits for the next one's.
 static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
@@ -241,7 +241,8 @@ impl Watch {
         if value < 1 && who == Who::Harvester && !self.is(Kind::Copy) && !self.is_whole([start, end]) {
             return None;
         }
-        let is_complete = value < 1 || (has_new_end && (who == Who::Hook || value != 1 || self.has_rested(REARMED)));
+        let is_complete =
+            value < 1 || (has_new_end && (who == Who::Hook || value != 1 || self.has_rested(REARMED_TICKS)));
         if !is_complete {
             return None;
         }
@@ -264,7 +265,7 @@ impl Watch {
             return true;
         }
         if ENDLESS.load(Ordering::Relaxed) == 0 {
-            if !self.has_rested(LATE) {
+            if !self.has_rested(LATE_TICKS) {
                 return false;
             }
             ENDLESS.store(1, Ordering::Relaxed);
@@ -312,7 +313,7 @@ fn times_soon(signal: &Signal) -> Span {
         if began == 0 {
             began = now;
         }
-        if now.wrapping_sub(began) > SOON {
+        if now.wrapping_sub(began) > GRACE_TICKS {
             ENDLESS.store(1, Ordering::Relaxed);
             return span;
         }

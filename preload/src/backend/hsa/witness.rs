@@ -2,7 +2,7 @@
 //!
 //! A witness goes in front of a packet with the barrier bit, which waits for all packets before it anyway: no kernel waits
 //! longer. When it completes all packets before it are complete, so a dispatch of those whose own signal is not is one that
-//! the collector cannot see: [`Witnesses::proved`]. It also says how many packets have left the queue, see [`super::room`].
+//! the collector cannot see: [`Witnesses::proved`]. It also says how many packets have left the queue, see [`super::backpressure`].
 
 #![expect(unsafe_code, reason = "signals of the run-time")]
 
@@ -16,7 +16,7 @@ const PLACES: usize = 8;
 /// Every such part of a queue has a witness.
 const PARTS: u64 = 4;
 /// The fewest packets between two, unless there is a doubt.
-const SHORTEST: u64 = 256;
+const MIN_DISTANCE: u64 = 256;
 /// Says that a witness proves nothing of the dispatches before it.
 const UNORDERED: u64 = 0;
 
@@ -147,7 +147,7 @@ impl Witnesses {
     #[inline]
     pub(crate) fn is_due(&self, position: u64, count: u64, size: u64) -> bool {
         let last = self.marked.load(Ordering::Relaxed);
-        position + count >= last + (size / PARTS).max(SHORTEST) || self.doubt.load(Ordering::Relaxed) != 0
+        position + count >= last + (size / PARTS).max(MIN_DISTANCE) || self.doubt.load(Ordering::Relaxed) != 0
     }
 
     /// The packet of a witness at `position` of the hardware's queue, behind dispatches before `sequence`. `is_ordered`: the

@@ -52,7 +52,7 @@ const TABLES: [&[Entry]; 3] = [
 ];
 
 /// What the entries held; 0 not wrapped.
-static HELD: [AtomicU64; 12] = [const { AtomicU64::new(0) }; 12];
+static ORIGINALS: [AtomicU64; 12] = [const { AtomicU64::new(0) }; 12];
 
 /// Passes a recorded call on to the real function, marked as such.
 #[inline]
@@ -76,7 +76,7 @@ impl Entry {
     }
 
     fn held(self) -> Option<&'static AtomicU64> {
-        HELD.get(self as usize)
+        ORIGINALS.get(self as usize)
     }
 
     /// The function that is put into the entry.

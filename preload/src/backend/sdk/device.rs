@@ -15,11 +15,11 @@ use std::time::Duration;
 /// Bytes of a record since 1.0; before that no release gives records here.
 const RECORD: usize = 40;
 /// Records of one sample.
-const MOST: usize = 1 << 14;
+const MAX_RECORDS: usize = 1 << 14;
 /// Records are read when they are asked for, so that no buffer has to take them as well.
 const NO_BUFFER: u64 = 0;
 /// How often a context that waits for HSA is tried again.
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The SDK's id, the collector's number, and the one instance that is asked for.
 type OnAgentCounter = (u64, u32, Option<(u64, usize)>);
@@ -105,13 +105,17 @@ unsafe extern "C" fn choose(context: u64, _agent: u64, set: SetConfigFn, data: *
 }
 
 fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Duration) {
-    let mut records = vec![0u8; RECORD * MOST];
+    let mut records = vec![0u8; RECORD * MAX_RECORDS];
     let mut said = 0;
     let mut rested = false;
     rest::tell(false, "of whole agents count");
     loop {
         let waiting = devices.iter().any(|device| !device.is_started);
-        std::thread::sleep(if waiting { AGAIN.min(interval) } else { interval });
+        std::thread::sleep(if waiting {
+            RETRY_INTERVAL.min(interval)
+        } else {
+            interval
+        });
         if process::get().is_none() || thread::current().is_none() {
             return;
         }

@@ -16,7 +16,7 @@ use std::ffi::{c_int, c_void};
 /// The variable that the SDK wants to see before it samples.
 const BETA: &std::ffi::CStr = c"ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 /// Bytes of the SDK's buffer, and how full it is when it is given.
-const ROOM: (usize, usize) = (1 << 20, 1 << 19);
+const BUFFER_BYTES: (usize, usize) = (1 << 20, 1 << 19);
 /// `ROCPROFILER_BUFFER_POLICY_LOSSLESS`.
 const LOSSLESS: c_int = 2;
 /// `ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING`.
@@ -111,8 +111,8 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         answer = unsafe {
             buffer(
                 context,
-                ROOM.0,
-                ROOM.1,
+                BUFFER_BYTES.0,
+                BUFFER_BYTES.1,
                 LOSSLESS,
                 sampled,
                 std::ptr::null_mut(),

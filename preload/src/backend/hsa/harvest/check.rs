@@ -1,6 +1,6 @@
 //! What is asked of completions while the program runs: do signals of the collector complete, and are their times possible?
 //!
-//! A signal that stays as it was for [`GRACE`] after a witness proved its dispatch complete is one that never comes. The
+//! A signal that stays as it was for [`GRACE_TIME`] after a witness proved its dispatch complete is one that never comes. The
 //! times of a GPU's first dispatches and of some later ones are looked at: zero, those of the slot's last dispatch, and times
 //! before what was complete already make the process step down. How the GPU's clock and the host's differ does not matter.
 
@@ -11,16 +11,16 @@ use hsa_sys::abi::SignalHandle;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
 /// How long a signal may stay as it was behind one that proves it, ns.
-const GRACE: u64 = 20_000_000;
+const GRACE_TIME: u64 = 20_000_000;
 /// So long without a completion, and the next packets get a witness, ns.
-const DOUBT: u64 = 10_000_000;
+const DOUBT_TIME: u64 = 10_000_000;
 
 /// Dispatches before this sequence number will not be seen to complete. Under the harvester's lock.
 pub(super) fn overdue(queue: &Queue, tail: u64, head: u64) -> Option<u64> {
     if tail == head {
         return None;
     }
-    let proved = queue.witnesses.proved(tail, clock::boottime, GRACE)?;
+    let proved = queue.witnesses.proved(tail, clock::boottime, GRACE_TIME)?;
     Some(proved.min(head))
 }
 
@@ -36,7 +36,7 @@ pub(super) fn wait(queue: &Queue, tail: u64) {
     if seen.load(Ordering::Relaxed) != tail + 1 {
         seen.store(tail + 1, Ordering::Relaxed);
         since.store(now, Ordering::Relaxed);
-    } else if now.saturating_sub(since.load(Ordering::Relaxed)) > DOUBT {
+    } else if now.saturating_sub(since.load(Ordering::Relaxed)) > DOUBT_TIME {
         // Asked again only when as much time has passed.
         since.store(now, Ordering::Relaxed);
         queue.witnesses.doubt();

@@ -3,7 +3,7 @@
 
 use super::super::queue::Queue;
 use super::super::{Hsa, driver};
-use super::line::convert;
+use super::clock_interpolation::convert;
 use crate::clock;
 use std::time::{Duration, Instant};
 
@@ -47,14 +47,14 @@ fn reckon(hsa: &Hsa, queue: &Queue) -> Option<[[u64; 2]; 2]> {
     const STEP: u64 = 1 << 24;
     const TRIES: usize = 16;
     /// Near enough, ns.
-    const NEAR: u64 = 1_000_000;
+    const MAX_ERROR: u64 = 1_000_000;
     /// Later than any tick: the run-time compares the clocks anew before it converts that.
-    const FAR: u64 = i64::MAX as u64;
+    const LATEST_TICK: u64 = i64::MAX as u64;
     let at = |tick| convert(hsa, queue, tick).map(|system| hsa.nanoseconds(system));
     let now = driver::about(clock::boottime());
     // First of all: what ROCr makes of a tick before its start it takes for good from the two comparisons that it has
     // (`GpuAgent::TranslateTime`, 5.2 to 6.2), and in its first moments both are one, with no time between them.
-    at(FAR)?;
+    at(LATEST_TICK)?;
     let mut tick = 0u64;
     for _ in 0..TRIES {
         let there = at(tick.wrapping_add(STEP))?;
@@ -64,7 +64,7 @@ fn reckon(hsa: &Hsa, queue: &Queue) -> Option<[[u64; 2]; 2]> {
             return None;
         }
         let distance = now.wrapping_sub(here).cast_signed();
-        if distance.unsigned_abs() <= NEAR {
+        if distance.unsigned_abs() <= MAX_ERROR {
             return Some([[tick, here], [tick.wrapping_add(STEP), there]]);
         }
         let steps = i128::from(distance) * i128::from(STEP) / i128::from(rise);

@@ -4,7 +4,7 @@
 //! viewer says of counters.
 
 use super::super::{copy, hsa, probe, proxy, slots};
-use super::place::{leave_the_programs_place, without_signals};
+use super::affinity::{leave_the_programs_place, without_signals};
 use super::reckoning::Reckoning;
 use super::{IDLE, WAITING, is_busy, pass, queues};
 use crate::backend::sdk;
@@ -141,34 +141,34 @@ fn pass_on() -> bool {
 struct Nap(Duration);
 
 impl Nap {
-    const SHORTEST: Duration = Duration::from_micros(500);
-    const LONGEST: Duration = Duration::from_millis(10);
+    const MIN_NAP: Duration = Duration::from_micros(500);
+    const MAX_NAP: Duration = Duration::from_millis(10);
     /// While a thread of the program waits for the GPU, which needs no processor meanwhile.
-    const EAGER: Duration = Duration::from_micros(100);
+    const EAGER_NAP: Duration = Duration::from_micros(100);
     /// While the program waits for a signal that this thread passes on.
-    const POLL: Duration = Duration::from_micros(10);
+    const POLL_NAP: Duration = Duration::from_micros(10);
     /// Completions of one pass that halve the next nap.
-    const MANY: u32 = 16;
+    const MANY_COMPLETIONS: u32 = 16;
 
     const fn new() -> Self {
-        Self(Self::SHORTEST)
+        Self(Self::MIN_NAP)
     }
 
     fn take(&self) {
-        std::thread::park_timeout(if proxy::is_pending() { Self::POLL } else { self.0 });
+        std::thread::park_timeout(if proxy::is_pending() { Self::POLL_NAP } else { self.0 });
     }
 
     /// The next one after a pass that took so much.
     fn follow(&mut self, done: usize) {
         self.0 = if is_busy() && WAITING.load(Ordering::Relaxed) != 0 {
-            Self::EAGER
+            Self::EAGER_NAP
         } else if done > 0 || is_busy() {
             // The faster work completes, the less of it may wait here when the process is killed.
-            (Self::SHORTEST * Self::MANY / (Self::MANY + done as u32)).max(Self::EAGER)
+            (Self::MIN_NAP * Self::MANY_COMPLETIONS / (Self::MANY_COMPLETIONS + done as u32)).max(Self::EAGER_NAP)
         } else {
-            (self.0.max(Self::SHORTEST) * 2).min(Self::LONGEST)
+            (self.0.max(Self::MIN_NAP) * 2).min(Self::MAX_NAP)
         };
-        IDLE.store(u64::from(self.0 > Self::SHORTEST), Ordering::Relaxed);
+        IDLE.store(u64::from(self.0 > Self::MIN_NAP), Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The functions that change signals: hooked, so that a watched signal's times are taken first.
 
-use super::super::{hook, hsa, lap, observed, proxy};
+use super::super::{hook, hsa, observed, proxy, ring_wrap};
 use super::before_change;
 use super::table::find;
 use crate::guard::wall;
@@ -80,7 +80,7 @@ unsafe extern "C" fn store<const N: usize>(handle: SignalHandle, value: i64) {
         wall((), || observed::before_store(handle, value));
     }
     let Some(hsa) = hsa() else { return };
-    lap::before_ring(hsa, handle);
+    ring_wrap::before_ring(hsa, handle);
     if let Some(original) = hsa.signal.store.get(N) {
         // SAFETY: the caller's own arguments.
         unsafe { original(handle, value) };

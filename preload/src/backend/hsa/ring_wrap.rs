@@ -22,12 +22,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packets that the run-time's buffer holds.
-const MOST: u64 = 256;
+const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
 /// How long a thread waits for packets before its own that nobody hands over.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 /// How long it waits for one that nobody writes: a program may reserve all of its packets before it writes the first.
-const UNWRITTEN: Duration = Duration::from_millis(1);
+const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
 
 /// Waits until the packets before `last` that were not handed over yet do not go past the ring's end, or are few. Gives
 /// up to where that holds. On the thread that reserved those from `first` on and has not written them.
@@ -47,7 +47,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         if last <= end {
             return end;
         }
-        if last - taken <= MOST {
+        if last - taken <= BUFFER_PACKETS {
             return last;
         }
         if taken >= first {
@@ -55,11 +55,11 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             split(queue, handle, doorbell, end, last);
             return last;
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > MAX_WAIT {
             return last;
         }
         if is_invalid(header(queue, taken).load(Ordering::Acquire))
-            && (is_split(handle, end) || since.elapsed() > UNWRITTEN)
+            && (is_split(handle, end) || since.elapsed() > UNWRITTEN_WAIT)
         {
             // It may be for this thread to write. Whoever rings hands over what lies before the end first.
             split(queue, handle, doorbell, end, last);
@@ -286,7 +286,7 @@ impl Split {
             let now = self.read(hsa);
             if now != taken {
                 (taken, since) = (now, Instant::now());
-            } else if since.elapsed() > PATIENCE {
+            } else if since.elapsed() > MAX_WAIT {
                 return false;
             } else {
                 std::thread::sleep(NAP);

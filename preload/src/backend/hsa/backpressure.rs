@@ -5,7 +5,7 @@
 //! when they reserve a packet, and the handler does where that was not enough.
 
 use super::queue::Queue;
-use super::{Hsa, harvest, hsa, lap};
+use super::{Hsa, harvest, hsa, ring_wrap};
 use crate::guard::Errno;
 use crate::state::{self, word};
 use hsa_sys::abi::Queue as HsaQueue;
@@ -20,7 +20,7 @@ const RESERVE: u64 = 2;
 /// The nap while the program waits for room.
 const NAP: Duration = Duration::from_micros(50);
 /// So long without a completion, and the program may fill the queue: what the queue waits for may be the program.
-const STILL: Duration = Duration::from_millis(100);
+const STALL_TIME: Duration = Duration::from_millis(100);
 /// Every such part of the queue has a packet that tells when it has left, while nothing is recorded too.
 const MARKS: u64 = 16;
 
@@ -128,7 +128,7 @@ impl Queue {
             self.wait_for_room(needed, Wait::Reserving(first));
         }
         let fits = room.limit.load(Ordering::Relaxed).saturating_sub(room.written());
-        let across = lap::wait(hsa, self, handle, first, last);
+        let across = ring_wrap::wait(hsa, self, handle, first, last);
         let clear = across.min(room.taken.load(Ordering::Acquire) + fits);
         room.clear.store(clear, Ordering::Relaxed);
     }
@@ -212,7 +212,7 @@ impl Queue {
             // Up to 5.7 several threads that go on at once fill the hardware's queue beyond its end: each waits by itself.
             let remembers = !matches!(who, Wait::Reserving(_)) || keeps_overflow;
             let is_known_still = remembers && room.still.load(Ordering::Relaxed) == place;
-            let is_still = is_known_still || since.elapsed() > STILL;
+            let is_still = is_known_still || since.elapsed() > STALL_TIME;
             let limit = place
                 + if is_still {
                     room.last_capacity()
@@ -301,7 +301,7 @@ impl Queue {
             if is_free {
                 return;
             }
-            if since.elapsed() > STILL {
+            if since.elapsed() > STALL_TIME {
                 self.room.given_up.store(tail, Ordering::Relaxed);
                 return;
             }

@@ -81,10 +81,10 @@ impl Line {
     }
 }
 
-/// A line of another slope than the clocks' rates is bent beyond this part of its length, 1/PART, ...
-const PART: u64 = 2_000;
+/// A line of another slope than the clocks' rates is bent beyond this part of its length, 1/BEND_PART, ...
+const BEND_PART: u64 = 2_000;
 /// ... and this many ns.
-const LEAST: u64 = 2_000;
+const MIN_BEND: u64 = 2_000;
 
 /// The system's ticks of the first tick of a batch: as converted, unless that makes another duration of the batch than the
 /// agent's ticks do.
@@ -96,8 +96,8 @@ fn unbent(from: [u64; 2], [first, last]: [u64; 2], agent: Option<u64>, system: u
     let Ok(length) = u64::try_from(length) else {
         return first;
     };
-    let least = u128::from(LEAST) * u128::from(system) / 1_000_000_000;
-    let allowed = (length / PART).max(least as u64);
+    let least = u128::from(MIN_BEND) * u128::from(system) / 1_000_000_000;
+    let allowed = (length / BEND_PART).max(least as u64);
     if last.wrapping_sub(first).abs_diff(length) <= allowed {
         first
     } else {
