@@ -262,7 +262,7 @@ impl Queue {
         }
         let since = Instant::now();
         while taken.load(Ordering::Acquire) == before {
-            if since.elapsed() > STILL {
+            if since.elapsed() > STALL_TIME {
                 unwritten.store(before, Ordering::Relaxed);
                 return false;
             }
