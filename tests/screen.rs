@@ -15,6 +15,8 @@ mod golden;
 mod key;
 #[path = "screen/list.rs"]
 mod list;
+#[path = "screen/ranks.rs"]
+mod ranks;
 #[path = "screen/timeline.rs"]
 mod timeline;
 #[path = "screen/told.rs"]

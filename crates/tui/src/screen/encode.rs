@@ -368,7 +368,8 @@ fn plain(c: char) -> char {
         '▅' | '▆' | '▇' | '█' | '▊' | '▉' | '▋' => '#',
         '▒' | '░' => ':',
         '▖' => ',',
-        '▚' => '%',
+        '▚' => '~',
+        '▀' => '%',
         '●' => '*',
         '❚' => '|',
         '■' => '#',
@@ -399,6 +400,14 @@ mod tests {
         let mut out = Vec::new();
         Encoder::default().encode(shown, next, ascii, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn cells_of_the_timeline_differ_in_ascii_too() {
+        let mut signs: Vec<char> = "▁▄█▀▚▖░·".chars().map(plain).collect();
+        signs.sort_unstable();
+        signs.dedup();
+        assert!(signs.len() == 8 && !signs.contains(&'?'), "{signs:?}");
     }
 
     #[test]

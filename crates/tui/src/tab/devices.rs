@@ -61,7 +61,7 @@ fn user(row: &Row, scene: &Scene<'_>) -> Option<String> {
     match names.members(id).len() {
         _ if row.part > 0 => Some(names.agent_process(id)),
         0 => names.agent_user(id),
-        processes => Some(format!("{processes} procs")),
+        processes => Some(format!("{processes} processes")),
     }
 }
 
@@ -268,6 +268,7 @@ impl Table for DeviceTable {
     /// Processes stand below their GPU, whatever sorts.
     fn arrange(rows: Vec<Row>, _: &Scene<'_>) -> Vec<Row> {
         let (gpus, mut parts): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.part == 0);
+        parts.sort_by_key(|row| row.part);
         let mut out = Vec::with_capacity(gpus.len() + parts.len());
         for gpu in gpus {
             let node = gpu.node;

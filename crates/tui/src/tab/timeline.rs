@@ -222,7 +222,9 @@ pub(crate) fn panel(
             for ((part, frame), layers) in parts.iter().zip(&frames).zip(&shown.layers) {
                 let lane = part.of(lane);
                 lanes::draw(canvas, lane, scene, layers, line, frame);
-                ends.extend(overlay::ends(scene, layers, line.row, frame, lane).map(|x| (x, y)));
+                if line.at + 1 == line.of {
+                    ends.extend(overlay::ends(scene, layers, line.row, frame, lane).map(|x| (x, y)));
+                }
                 let hit = Hit::Time(Some(shown.track), part.stretch.from, stretch.width);
                 scene.ui.hits.add(lane, hit);
             }

@@ -334,7 +334,7 @@ fn base(
         };
         put(mark, look.line);
     } else if sums.busy.saturating_mul(2) >= width && is_exact && sums.count < MANY {
-        put(if is_base { look.letter } else { ' ' }, look.filled);
+        put(if line.at == 0 { look.letter } else { ' ' }, look.filled);
     } else if line.of == 1 && sums.busy.saturating_mul(2) < width {
         put(LEVELS[line.level(share).clamp(1, 4)], look.line);
     } else {
