@@ -38,7 +38,7 @@ pub fn work() -> u8 {
     let mut epoch = 0u32;
     let _ = writeln!(
         std::io::stdout(),
-        "demo: a made-up training loop; nothing here runs on a GPU"
+        "demo: a synthetic training loop; nothing here runs on a GPU"
     );
     loop {
         let left = if seconds > 0.0 {
