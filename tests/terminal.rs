@@ -152,7 +152,7 @@ fn the_demo_has_counters_that_rest_and_go_on() {
     terminal.keys("a");
     terminal.shows("counters count again");
     terminal.keys("9");
-    terminal.shows("counters of the made-up GPUs rest");
+    terminal.shows("counters of the synthetic GPUs rest");
     quit(terminal);
 }
 

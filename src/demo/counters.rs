@@ -119,5 +119,5 @@ impl Counters {
 
 /// Says what the counters do.
 fn say(process: &Process, code: u32, what: &str) {
-    process.say(code, 0, &format!("counters of the made-up GPUs {what}"));
+    process.say(code, 0, &format!("counters of the synthetic GPUs {what}"));
 }

@@ -108,5 +108,9 @@ fn facts(process: &'static Process) {
         };
         process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
     }
-    process.say(status::BACKEND, 0, "demo: a made-up training loop on two made-up GPUs");
+    process.say(
+        status::BACKEND,
+        0,
+        "demo: a synthetic training loop on two synthetic GPUs",
+    );
 }

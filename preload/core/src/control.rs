@@ -73,21 +73,25 @@ pub fn is_wanted(bit: u64) -> bool {
 }
 
 /// Is this kind of record asked for, even if recording is off now?
+#[inline]
 pub fn is_asked(bit: u64) -> bool {
     load(control::WANTED) & bit != 0
 }
 
 /// Where dispatches come from: one of `roctop_ring::session::source`.
+#[inline]
 pub fn dispatch_source() -> u64 {
     load(control::DISPATCH_SOURCE)
 }
 
 /// Shall hardware counters rest?
+#[inline]
 pub fn counters_rest() -> bool {
     load(control::COUNTERS_REST) != 0
 }
 
 /// Is recording on, for the viewer and for the program?
+#[inline]
 pub fn is_recording() -> bool {
     load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0
 }

@@ -302,11 +302,13 @@ impl Process {
     }
 
     /// Is the caller this process, and not a child that shares its memory?
+    #[inline]
     pub fn is_this(&self) -> bool {
         self.header.pid == identity::pid()
     }
 
     /// Adds to a process-wide counter.
+    #[inline]
     pub fn count(&self, at: usize, by: u64) {
         if let Some(word) = self.main().and_then(|file| file.counter(at)) {
             word.fetch_add(by, Ordering::Relaxed);
@@ -314,6 +316,7 @@ impl Process {
     }
 
     /// What was counted so far.
+    #[inline]
     pub fn counted(&self, at: usize) -> u64 {
         let word = self.main().and_then(|file| file.counter(at));
         word.map_or(0, |word| word.load(Ordering::Relaxed))

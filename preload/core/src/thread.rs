@@ -126,11 +126,13 @@ pub fn can_record() -> bool {
 }
 
 /// Was there no ring for this thread?
+#[inline]
 pub fn is_ringless() -> bool {
     tls::get() == NONE
 }
 
 /// Is what this thread does the program's own, in a process that is traced? It needs no ring for that.
+#[inline]
 pub fn is_traced() -> bool {
     quietly().is_some() || (!is_aside() && process::ensure().is_some())
 }
@@ -199,11 +201,13 @@ pub fn aside<R>(body: impl FnOnce() -> R) -> R {
 }
 
 /// Does this thread work for the collector itself? Then the caller is a signal handler.
+#[inline]
 pub fn is_aside() -> bool {
     matches!(tls::get(), ASIDE | CLAIMING)
 }
 
 /// Does this thread work for the collector, with a ring or without? Not while it gets one: `claim` counts then.
+#[inline]
 pub(crate) fn is_helping() -> bool {
     tls::get() == ASIDE
 }

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | index | position in this list, from 0 |
 //! | operation | number in records, per API; never reused |
-//! | API | a [`Domain`](crate::Domain) |
+//! | API | a [`Domain`] |
 //! | symbol | as exported |
 //! | name | as displayed |
 //! | entry | position in the API's dispatch table, `_` for none |

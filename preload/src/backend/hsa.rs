@@ -5,7 +5,7 @@
 //! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
 //! cannot be intercepted and [`copy`] copies on the signals that they have,
 //! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it, [`room`] and [`lap`] hold the program back where a proxy must not be overrun, [`driver`] looks at
+//! packet to the call that made it, [`backpressure`] and [`ring_wrap`] hold the program back where a proxy must not be overrun, [`driver`] looks at
 //! the clock that GPU times are in, [`memory`] records allocations, [`blocking`] copies and fills that a
 //! call makes before it returns. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
 //!
