@@ -106,3 +106,12 @@ fn retired_module_names_stay_away() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+#[test]
+fn libraries_have_typed_errors() {
+    for library in ["trace", "source", "model", "export", "tui"] {
+        let manifest = root().join("crates").join(library).join("Cargo.toml");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        assert!(!text.contains("anyhow"), "{}", manifest.display());
+    }
+}

@@ -22,7 +22,7 @@ use super::sample_streams::{Point, Walk};
 use super::sort::Sorted;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use super::texts::Texts;
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::item::{Process, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::topology::Node;
 use std::borrow::Cow;

@@ -2,12 +2,13 @@
 
 use super::{Writer, schema, signed};
 use crate::config;
+use crate::error::Result;
 use crate::json::object::symbol_names;
 use crate::json::{self, Head, System};
 use crate::view;
-use anyhow::Result;
 use roctop_ring::record::counter_flag;
 use rusqlite::params;
+use std::io;
 
 impl Writer<'_> {
     pub(super) fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
@@ -51,7 +52,7 @@ impl Writer<'_> {
                 signed(first),
                 signed(last),
                 command,
-                String::from_utf8(config)?
+                String::from_utf8(config).map_err(io::Error::other)?
             ])?;
         self.agents()?;
         self.queues_and_streams()?;
@@ -88,7 +89,7 @@ user_name extdata",
                 if gpu { "AMD" } else { "CPU" },
                 product,
                 product,
-                String::from_utf8(whole)?
+                String::from_utf8(whole).map_err(io::Error::other)?
             ])?;
         }
         Ok(())
