@@ -1,6 +1,7 @@
 //! What each subcommand does: options in, exit code out.
 
 pub mod devices;
+pub mod failure;
 mod recordings;
 
 use crate::cli;

@@ -4,11 +4,12 @@
 use clap::{CommandFactory, Parser};
 use roctop::cli::usage_error::UsageError;
 use roctop::cli::{Action, Cli};
+use roctop::commands::failure::Failure;
 use roctop::counters;
 use roctop::demo;
 use roctop::live::pty_keeper;
 use roctop::live::run;
-use roctop::process::launch::{self, NotStarted};
+use roctop::process::launch;
 use roctop::process::reraise;
 use roctop::rocprofv3;
 use std::io::Write;
@@ -54,18 +55,14 @@ fn main() -> ExitCode {
 }
 
 fn finish(code: anyhow::Result<u8>) -> ExitCode {
-    match code {
-        Ok(code) => code.into(),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            run::say(&format!("{error:#}"));
-            match error.downcast_ref::<NotStarted>() {
-                Some(refused) => refused.code.into(),
-                None if error.is::<UsageError>() => 2.into(),
-                None => ExitCode::FAILURE,
-            }
+    let code = code.unwrap_or_else(|error| {
+        let failure = Failure::from(error);
+        if !matches!(failure, Failure::OutputClosed) {
+            run::say(&failure.to_string());
         }
-    }
+        failure.exit_code()
+    });
+    code.into()
 }
 
 fn act(cli: Cli) -> anyhow::Result<u8> {
@@ -108,12 +105,4 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
             Ok(0)
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

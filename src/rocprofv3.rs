@@ -211,6 +211,7 @@ fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
     let is_whole = attach.record(recording.path())?;
     let launched = now();
     let written = Recording::open(recording.path())
+        .map_err(anyhow::Error::from)
         .and_then(|opened| files::write(plan, opened.command(), launched, recording.path()));
     written.map_err(|error| recording.kept(error))?;
     Ok(u8::from(!is_whole))

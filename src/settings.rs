@@ -253,9 +253,9 @@ fn keys(
         wanted.push((place, keys, name.span().start));
     }
     let pairs = wanted.iter().map(|(place, keys, _)| (*place, keys.clone())).collect();
-    Keys::with(pairs).map_err(|(place, message)| {
-        let from = wanted.iter().find(|known| known.0 == place).map_or(0, |known| known.2);
-        at(from, message)
+    Keys::with(pairs).map_err(|conflict| {
+        let place = wanted.iter().find(|known| known.0 == conflict.place);
+        at(place.map_or(0, |known| known.2), conflict.to_string())
     })
 }
 

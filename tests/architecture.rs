@@ -196,3 +196,12 @@ fn packages_depend_downward_only() {
         }
     }
 }
+
+#[test]
+fn libraries_have_typed_errors() {
+    for library in ["trace", "source", "model", "export", "tui"] {
+        let manifest = root().join("crates").join(library).join("Cargo.toml");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        assert!(!text.contains("anyhow"), "{}", manifest.display());
+    }
+}

@@ -38,7 +38,7 @@ fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
             Err(error) => {
                 let inner = inside(path);
                 if inner.is_empty() {
-                    return Err(error);
+                    return Err(error.into());
                 }
                 for path in inner {
                     opened.push(Recording::open(&path)?);
@@ -154,7 +154,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
 /// `roctop summary`: tables, and thresholds.
 pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
-    let thresholds = thresholds.collect::<Result<Vec<_>>>();
+    let thresholds = thresholds.collect::<Result<Vec<_>, _>>();
     let thresholds = thresholds.map_err(|error| UsageError(error.to_string()))?;
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;

@@ -141,6 +141,7 @@ impl EffectRunner {
         }
         let path = free("roctop-recording");
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
+            .map_err(anyhow::Error::from)
             .and_then(|recorder| Ingest::start(Live::late(session), None, Some(recorder), &self.gauging));
         match started {
             Ok(ingest) => {
@@ -231,10 +232,12 @@ impl EffectRunner {
         let Source::Session(session, _) = &self.source else {
             return LoopControl::Continue;
         };
-        let set = SessionDir::open(session).and_then(|session| {
-            let written = session.set(control::COUNTERS_REST, u64::from(rest));
-            written.context("the session's control file cannot be written")
-        });
+        let set = SessionDir::open(session)
+            .map_err(anyhow::Error::from)
+            .and_then(|session| {
+                let written = session.set(control::COUNTERS_REST, u64::from(rest));
+                written.context("the session's control file cannot be written")
+            });
         match set {
             Ok(()) if rest => LoopControl::Say("counters pause; a counts again".into()),
             Ok(()) => LoopControl::Say("counters count again".into()),

@@ -415,7 +415,7 @@ impl Consumer {
                 let _ = self.spare.try_send(batch);
             }
         }
-        self.recorder.map_or(Ok(()), Recorder::finish)
+        self.recorder.map_or(Ok(()), |recorder| Ok(recorder.finish()?))
     }
 }
 

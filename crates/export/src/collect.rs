@@ -192,7 +192,7 @@ pub fn collect(
     range: Option<(Nanos, Nanos)>,
     place: &Path,
     progress: &Progress,
-) -> anyhow::Result<(Collected, Replay)> {
+) -> crate::error::Result<(Collected, Replay)> {
     let begin = whole.span()?.map(|span| span.begin);
     let beginning = whole.beginning()?;
     let span = range.zip(beginning).map(|((from, to), begin)| Span {

@@ -17,7 +17,7 @@ use super::sort::Sorted;
 use super::stats::Domain;
 use super::view::View;
 use super::{agent_info, stats};
-use anyhow::Result;
+use crate::error::Result;
 use roctop_ring::record::sampling;
 use roctop_trace::item::{AgentId, ApiCall};
 use std::collections::HashMap;

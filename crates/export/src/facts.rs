@@ -1,6 +1,6 @@
 //! Facts of a recording that only files tell: code objects, kernel symbols, handles of queues and streams.
 
-use anyhow::Result;
+use crate::error::Result;
 use roctop_ring::layout::clock;
 use roctop_ring::record::{self, Body, CodeObject, KernelSymbol};
 use roctop_source::recording::Merged;

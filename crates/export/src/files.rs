@@ -1,6 +1,6 @@
 //! Files that grow beside their final names and are renamed when they are whole.
 
-use anyhow::{Context, Result};
+use crate::error::{Error, Result};
 use roctop_source::progress::Progress;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -49,9 +49,8 @@ impl Files<'_> {
     /// Writes a file by a library that makes it itself.
     pub(crate) fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
         self.progress.begin(&format!("writing {}", path.display()), 0);
-        let failed = || format!("cannot write {}", path.display());
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).with_context(failed)?;
+            std::fs::create_dir_all(directory).map_err(Error::at("cannot write", &path))?;
         }
         let beside = beside(&path);
         // One that a killed roctop left would be filled up.
@@ -64,7 +63,7 @@ impl Files<'_> {
         if written.is_err() {
             let _ = std::fs::remove_file(&beside);
         }
-        written.with_context(failed)?;
+        written.map_err(Error::at::<Error>("cannot write", &path))?;
         self.made.push(path);
         Ok(())
     }
@@ -107,7 +106,7 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::R
     if written.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.map_err(Error::at("cannot write", path))
 }
 
 /// What no other process has in its names of files, on any host that shares the directory.
@@ -123,8 +122,8 @@ pub fn prepare_directory(path: &Path) -> Result<()> {
     } else {
         path
     };
-    std::fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
+    std::fs::create_dir_all(path).map_err(Error::at("cannot make the directory", path))?;
     let probe = path.join(format!(".roctop-{}.tmp", own_word()));
-    File::create(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))?;
-    std::fs::remove_file(&probe).with_context(|| format!("cannot write to the directory {}", path.display()))
+    File::create(&probe).map_err(Error::at("cannot write to the directory", path))?;
+    std::fs::remove_file(&probe).map_err(Error::at("cannot write to the directory", path))
 }

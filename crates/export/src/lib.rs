@@ -8,6 +8,7 @@ pub mod collect;
 mod config;
 mod counted;
 pub mod csv;
+mod error;
 pub mod facts;
 mod files;
 mod gauges;
@@ -34,7 +35,8 @@ pub mod summary;
 mod texts;
 pub mod view;
 
-use anyhow::Result;
+pub use error::{Error, Result};
+
 use collect::Collected;
 use facts::Facts;
 use files::Files;

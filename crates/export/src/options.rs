@@ -277,9 +277,14 @@ pub struct Choice {
     pub range: Option<(Nanos, Nanos)>,
 }
 
+/// A text that is no range of time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no range of time; expected A..B as in 1.5s..2s, 200ms.. or ..3s")]
+pub struct RangeError(String);
+
 /// Reads `A..B`: times after the beginning, each with a unit, either may be left out.
-pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), String> {
-    let wrong = || format!("'{text}' is no range of time; expected A..B as in 1.5s..2s, 200ms.. or ..3s");
+pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), RangeError> {
+    let wrong = || RangeError(text.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let time = |part: &str, usual: Nanos| {
         if part.trim().is_empty() {

@@ -11,7 +11,7 @@ use super::options::LIBRARIES;
 use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::View;
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use std::path::{Path, PathBuf};
 

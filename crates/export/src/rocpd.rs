@@ -10,7 +10,7 @@ mod work;
 
 use super::head::Head;
 use super::view::View;
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::item::CounterId;
 use rusqlite::{CachedStatement, Connection, params};
 use std::collections::{BTreeMap, HashMap, HashSet};

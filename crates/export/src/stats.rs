@@ -7,7 +7,7 @@ use super::options::{Kind, library};
 use super::records::Row;
 use super::sort::{Entry, Sorted};
 use super::view::View;
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::decode::MANY_TEXTS;
 use roctop_trace::item::{ApiCall, Span};
 use std::collections::HashMap;

@@ -16,7 +16,7 @@ use super::records::{Rows, Tests};
 use super::sample_streams::{Point, Walk};
 use super::sort::Sorted;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::item::{Process, Span};
 use std::collections::HashSet;
 use std::io;

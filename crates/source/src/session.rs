@@ -11,7 +11,7 @@ pub use live::Live;
 pub use missed::{Watch, start_of};
 pub use unrecorded::refused;
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Error, Result};
 use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
 use roctop_trace::item::Exit;
@@ -55,10 +55,7 @@ impl SessionDir {
                 Err(error) => tried.push(format!("{}: {error}", base.display())),
             }
         }
-        bail!(
-            "no place for the session: {}; roctop needs a tmpfs at /dev/shm or in XDG_RUNTIME_DIR",
-            tried.join("; ")
-        )
+        Err(Error::NoPlace(tried.join("; ")))
     }
 
     fn create_under(base: &Path, uid: u32) -> io::Result<Self> {
@@ -104,7 +101,10 @@ impl SessionDir {
             .write(true)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
             .open(path.join(CONTROL))
-            .with_context(|| format!("{} is not a session of roctop", path.display()))?;
+            .map_err(|source| Error::NotASession {
+                path: path.to_owned(),
+                source,
+            })?;
         Ok(Self {
             path: path.to_owned(),
             control,
@@ -216,12 +216,12 @@ pub fn find(which: &str) -> Result<PathBuf> {
     let here = PathBuf::new();
     let at_path = which.contains('/').then_some(&here);
     let mut paths = at_path.into_iter().chain(&bases).map(|base| base.join(which));
-    paths.find(|path| path.join(CONTROL).exists()).with_context(|| {
-        format!(
-            "there is no session {which}; those that are left lie in {}",
-            bases[0].display()
-        )
-    })
+    paths
+        .find(|path| path.join(CONTROL).exists())
+        .ok_or_else(|| Error::NoSession {
+            which: which.to_owned(),
+            base: bases[0].clone(),
+        })
 }
 
 /// Where a session is recorded, if it is.

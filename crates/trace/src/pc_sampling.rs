@@ -1,7 +1,6 @@
 //! PC sampling: what agents offer, where waves were, and the names of both.
 
 use crate::id::{AgentId, Nanos, ProcessId};
-use anyhow::{Context, Result, bail};
 use roctop_ring::record::sampling;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -192,32 +191,49 @@ pub struct Wish {
     interval: u64,
 }
 
+/// Why PC sampling cannot be asked for like this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WishError {
+    /// The word is no method.
+    #[error("PC sampling: the method is stochastic or host_trap, not '{0}'")]
+    Method(String),
+    /// The word is no unit.
+    #[error("PC sampling: the unit is instructions, cycles or time, not '{0}'")]
+    Unit(String),
+    /// The interval is no number, or 0.
+    #[error("PC sampling: the interval is a number above 0")]
+    Interval,
+    /// These are not three words.
+    #[error("PC sampling takes METHOD,UNIT,INTERVAL as host_trap,time,100, not '{0}'")]
+    Shape(String),
+}
+
 impl Wish {
     /// Checks the words.
     ///
     /// Errors: one of them is not known.
-    pub fn new(method: &str, unit: &str, interval: &str) -> Result<Self> {
+    pub fn new(method: &str, unit: &str, interval: &str) -> Result<Self, WishError> {
         if !["stochastic", "host_trap"].contains(&method) {
-            bail!("PC sampling: the method is stochastic or host_trap, not '{method}'");
+            return Err(WishError::Method(method.to_owned()));
         }
         if !["instructions", "cycles", "time"].contains(&unit) {
-            bail!("PC sampling: the unit is instructions, cycles or time, not '{unit}'");
+            return Err(WishError::Unit(unit.to_owned()));
         }
         let interval = interval.parse().ok().filter(|interval| *interval > 0);
         Ok(Self {
             method: method.to_owned(),
             unit: unit.to_owned(),
-            interval: interval.context("PC sampling: the interval is a number above 0")?,
+            interval: interval.ok_or(WishError::Interval)?,
         })
     }
 
     /// Reads `host_trap,time,100`.
     ///
     /// Errors: the text is no such list.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self, WishError> {
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         let [method, unit, interval] = words[..] else {
-            bail!("PC sampling takes METHOD,UNIT,INTERVAL as host_trap,time,100, not '{text}'");
+            return Err(WishError::Shape(text.to_owned()));
         };
         Self::new(method, unit, interval)
     }

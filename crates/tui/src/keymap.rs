@@ -332,6 +332,18 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     }
 }
 
+/// One key was set for two actions of one view.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("[keys] {key} is set for {} and for {}", actions[0], actions[1])]
+pub struct KeyConflict {
+    /// The key.
+    pub key: Key,
+    /// The names of the actions.
+    pub actions: [&'static str; 2],
+    /// The later of their places in [`KEYMAP`].
+    pub place: usize,
+}
+
 /// The keys in force: those of [`KEYMAP`], or what the user has set instead.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(Option<Arc<[Vec<Key>]>>);
@@ -339,7 +351,7 @@ pub struct Keys(Option<Arc<[Vec<Key>]>>);
 impl Keys {
     /// With other keys for some actions, by their places in [`KEYMAP`]. A key that is set is taken from any other action; an
     /// error names the second of two places for which one key was set.
-    pub fn with(set: Vec<(usize, Vec<Key>)>) -> Result<Self, (usize, String)> {
+    pub fn with(set: Vec<(usize, Vec<Key>)>) -> Result<Self, KeyConflict> {
         let meet = |a: usize, b: usize| {
             let both = |tab: &Tab| is_valid(KEYMAP[a].scope, *tab) && is_valid(KEYMAP[b].scope, *tab);
             Tab::ALL.iter().any(both)
@@ -353,9 +365,11 @@ impl Keys {
         for (at, (place, keys)) in set.iter().enumerate() {
             for (other, others) in set[..at].iter().filter(|(other, _)| meet(*place, *other)) {
                 if let Some(key) = keys.iter().find(|key| others.contains(key)) {
-                    let (one, two) = (KEYMAP[*other].name, KEYMAP[*place].name);
-                    let later = *place.max(other);
-                    return Err((later, format!("[keys] {key} is set for {one} and for {two}")));
+                    return Err(KeyConflict {
+                        key: *key,
+                        actions: [KEYMAP[*other].name, KEYMAP[*place].name],
+                        place: *place.max(other),
+                    });
                 }
             }
         }

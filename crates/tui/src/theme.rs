@@ -155,6 +155,28 @@ pub const BUILT_IN: [(&str, &str); 6] = [
     ("mono", include_str!("../../../themes/mono.toml")),
 ];
 
+/// What is wrong with the text of a theme.
+#[derive(Debug, thiserror::Error)]
+pub enum ThemeError {
+    /// It is not TOML, or has other tables than a theme.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// It names a role that does not exist.
+    #[error("no such role: {0}")]
+    NoRole(String),
+    /// A colour of its palette has no red, green and blue.
+    #[error("{name}: {rgb} is no colour")]
+    NoColour {
+        /// The colour's name.
+        name: String,
+        /// Its text.
+        rgb: String,
+    },
+    /// A role has a colour that does not exist.
+    #[error("{0}: neither in the palette nor one of 16 colours")]
+    UnknownColour(String),
+}
+
 impl Theme {
     /// A theme that comes with roctop.
     pub fn named(name: &str, depth: Depth) -> Option<Self> {
@@ -163,16 +185,16 @@ impl Theme {
     }
 
     /// A theme from a file's text; an error says what is wrong with it.
-    pub fn parse(text: &str, depth: Depth) -> Result<Self, String> {
-        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    pub fn parse(text: &str, depth: Depth) -> Result<Self, ThemeError> {
+        let file: File = toml::from_str(text)?;
         let color = |name: &str| paint(&file.palette, name, depth);
         let mut styles = vec![Style::default(); Role::ALL.len()];
         for (name, look) in &file.roles {
             let at = Role::ALL
                 .iter()
                 .position(|role| role.1 == name)
-                .ok_or_else(|| format!("no such role: {name}"))?;
-            let ink = |name: &Option<String>| Ok::<_, String>(name.as_deref().map(color).transpose()?.flatten());
+                .ok_or_else(|| ThemeError::NoRole(name.clone()))?;
+            let ink = |name: &Option<String>| Ok::<_, ThemeError>(name.as_deref().map(color).transpose()?.flatten());
             let modifiers = [
                 (look.bold, Modifier::BOLD),
                 (look.dim, Modifier::DIM),
@@ -237,14 +259,17 @@ impl Theme {
     }
 }
 
-fn paint(palette: &BTreeMap<String, Paint>, name: &str, depth: Depth) -> Result<Option<Color>, String> {
+fn paint(palette: &BTreeMap<String, Paint>, name: &str, depth: Depth) -> Result<Option<Color>, ThemeError> {
     let paint = palette.get(name);
     let sixteen = paint.map_or(name, |paint| &paint.c16);
     match (depth, paint) {
         (Depth::None, _) => Ok(None),
         (Depth::True, Some(paint)) => {
             let digits = paint.rgb.trim_start_matches('#');
-            let rgb = u32::from_str_radix(digits, 16).map_err(|_| format!("{name}: {} is no colour", paint.rgb))?;
+            let rgb = u32::from_str_radix(digits, 16).map_err(|_| ThemeError::NoColour {
+                name: name.to_owned(),
+                rgb: paint.rgb.clone(),
+            })?;
             Ok(Some(Color::Rgb((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8)))
         }
         (Depth::C256, Some(paint)) => Ok(Some(Color::Indexed(paint.c256))),
@@ -269,7 +294,7 @@ fn paint(palette: &BTreeMap<String, Paint>, name: &str, depth: Depth) -> Result<
                 "default",
             ];
             let at = NAMES.iter().position(|known| *known == sixteen);
-            let at = at.ok_or_else(|| format!("{name}: neither in the palette nor one of 16 colours"))?;
+            let at = at.ok_or_else(|| ThemeError::UnknownColour(name.to_owned()))?;
             Ok((at < 16).then_some(Color::Indexed(at as u8)))
         }
     }

@@ -1,8 +1,8 @@
 //! A Parquet file: typed columns, written a row group at a time.
 
+use crate::error::Result;
 use crate::records::Row;
 use crate::sort::{Entry, Sorted};
-use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;

@@ -2,10 +2,10 @@
 
 use super::{Writer, signed};
 use crate::arguments::{self, Argument};
+use crate::error::Result;
 use crate::json::strings::Tables;
 use crate::records::{Mark, Row};
 use crate::sort::Sorted;
-use anyhow::Result;
 use roctop_trace::item::Span;
 use rusqlite::params;
 

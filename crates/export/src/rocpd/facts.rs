@@ -2,13 +2,14 @@
 
 use super::{Writer, schema, signed};
 use crate::config;
+use crate::error::Result;
 use crate::head::{Head, System};
 use crate::json;
 use crate::json::object::symbol_names;
 use crate::view;
-use anyhow::Result;
 use roctop_ring::record::counter_flag;
 use rusqlite::params;
+use std::io;
 
 impl Writer<'_> {
     pub(super) fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
@@ -57,7 +58,7 @@ impl Writer<'_> {
                 signed(first),
                 signed(last),
                 command,
-                String::from_utf8(config)?
+                String::from_utf8(config).map_err(io::Error::other)?
             ])?;
         self.agents()?;
         self.queues_and_streams()?;
@@ -94,7 +95,7 @@ user_name extdata",
                 if gpu { "AMD" } else { "CPU" },
                 product,
                 product,
-                String::from_utf8(whole)?
+                String::from_utf8(whole).map_err(io::Error::other)?
             ])?;
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use super::{Writer, signed};
 use crate::counted::CountedRow;
+use crate::error::Result;
 use crate::json::record::external;
 use crate::operation;
-use anyhow::Result;
 use roctop_ring::record::{memory, scratch};
 use rusqlite::params;
 

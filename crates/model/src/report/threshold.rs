@@ -3,7 +3,6 @@
 use crate::Snapshot;
 use crate::report::summary::copy_name;
 use crate::stats::{HISTOGRAMS, Stat};
-use anyhow::{Result, bail};
 use roctop_trace::units;
 
 /// A median needs so many values.
@@ -63,6 +62,48 @@ const ORDERS: [(&str, Order); 4] = [
     ("<", Order::Below),
 ];
 
+/// What the reader of a wrong condition needs to know.
+const SHAPE: &str = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
+
+fn measures() -> String {
+    MEASURES.map(|known| known.0).join(", ")
+}
+
+/// Why a condition is none, or cannot be checked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdError {
+    /// There is no sign of comparison in it.
+    #[error("--fail-if '{0}' compares nothing; {SHAPE}")]
+    NoComparison(String),
+    /// Its bracket is open.
+    #[error("--fail-if '{0}' does not close its bracket; {SHAPE}")]
+    OpenBracket(String),
+    /// Its measure does not exist.
+    #[error("--fail-if: there is no measure '{0}'; there are {known}", known = measures())]
+    NoMeasure(String),
+    /// Its measure lacks a name, or has one that it does not take.
+    #[error("--fail-if '{0}': {SHAPE}")]
+    Shape(String),
+    /// Its limit is no number, or has no unit.
+    #[error("--fail-if '{text}': '{limit}' is not {unit}")]
+    Limit {
+        /// The condition.
+        text: String,
+        /// Its limit.
+        limit: String,
+        /// What the limit has to be.
+        unit: &'static str,
+    },
+    /// Nothing was recorded that it could be compared with.
+    #[error("--fail-if '{text}': {reason}")]
+    Unknown {
+        /// The condition.
+        text: String,
+        /// What is missing.
+        reason: String,
+    },
+}
+
 /// A condition that must not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
@@ -77,8 +118,8 @@ pub struct Threshold {
 
 impl Threshold {
     /// Reads `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
-    pub fn parse(text: &str) -> Result<Self> {
-        let shape = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
+    pub fn parse(text: &str) -> Result<Self, ThresholdError> {
+        let wrong = |kind: fn(String) -> ThresholdError| Err(kind(text.to_owned()));
         let found = ORDERS.iter().find_map(|(sign, order)| {
             // Names of kernels have signs in them too.
             let from = text.rfind(')').unwrap_or(0);
@@ -86,34 +127,33 @@ impl Threshold {
             Some((text[..at].trim(), text[at + sign.len()..].trim(), *order))
         });
         let Some((left, right, order)) = found else {
-            bail!("--fail-if '{text}' compares nothing; {shape}");
+            return wrong(ThresholdError::NoComparison);
         };
         let (word, name) = match left.split_once('(') {
             Some((word, rest)) => match rest.strip_suffix(')') {
                 Some(name) => (word.trim(), name.trim()),
-                None => bail!("--fail-if '{text}' does not close its bracket; {shape}"),
+                None => return wrong(ThresholdError::OpenBracket),
             },
             None => (left, ""),
         };
         let known = MEASURES.iter().find(|known| known.0 == word.to_ascii_lowercase());
         let Some((_, measure)) = known else {
-            let words: Vec<&str> = MEASURES.iter().map(|known| known.0).collect();
-            bail!(
-                "--fail-if: there is no measure '{word}'; there are {}",
-                words.join(", ")
-            );
+            return Err(ThresholdError::NoMeasure(word.to_owned()));
         };
         if (*measure == Measure::Lost) != name.is_empty() {
-            bail!("--fail-if '{text}': {shape}");
+            return wrong(ThresholdError::Shape);
         }
         let is_time = measure.is_time();
         let Some(limit) = limit(right, is_time) else {
-            let unit = if is_time {
-                "a time with its unit, as 2ms"
-            } else {
-                "a number"
-            };
-            bail!("--fail-if '{text}': '{right}' is not {unit}");
+            return Err(ThresholdError::Limit {
+                text: text.to_owned(),
+                limit: right.to_owned(),
+                unit: if is_time {
+                    "a time with its unit, as 2ms"
+                } else {
+                    "a number"
+                },
+            });
         };
         Ok(Self {
             text: text.to_owned(),
@@ -127,7 +167,7 @@ impl Threshold {
     /// A line for each kernel, route of copies or function for which it holds.
     ///
     /// Errors: nothing that ran has such a name, or the value is not known; the reason is in the error.
-    pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+    pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>, ThresholdError> {
         let lower = self.name.to_lowercase();
         let mut found = Vec::new();
         if self.measure == Measure::Lost {
@@ -169,7 +209,7 @@ impl Threshold {
             }
         }
         if !any {
-            bail!("--fail-if '{}': {}", self.text, self.absence(snapshot, &lower));
+            return Err(self.unknown(self.absence(snapshot, &lower)));
         }
         Ok(found)
     }
@@ -202,7 +242,7 @@ impl Threshold {
     /// What is measured.
     ///
     /// Errors: why it is not known.
-    fn value(&self, name: &str, stat: &Stat) -> Result<f64> {
+    fn value(&self, name: &str, stat: &Stat) -> Result<f64, ThresholdError> {
         let nanos = match self.measure {
             Measure::P50 => stat.quantiles.p50,
             // Of fewer than 20, or 100, the longest one is the 95th, or 99th, percentile by nearest rank.
@@ -222,17 +262,22 @@ impl Threshold {
             return Ok(nanos as f64);
         }
         let Stat { calls, timed, .. } = *stat;
-        let text = &self.text;
-        if timed == 0 {
-            bail!("--fail-if '{text}': {name} was recorded {calls} times, but never with a time");
+        Err(self.unknown(if timed == 0 {
+            format!("{name} was recorded {calls} times, but never with a time")
+        } else if timed < LEAST {
+            format!("p50 needs {LEAST} times, and {name} was recorded with {timed}")
+        } else if stat.is_of_sums() {
+            format!("a filter by place leaves no percentiles of {name}")
+        } else {
+            format!("percentiles are kept of the first {HISTOGRAMS} kernels that run; {name} came later")
+        }))
+    }
+
+    fn unknown(&self, reason: String) -> ThresholdError {
+        ThresholdError::Unknown {
+            text: self.text.clone(),
+            reason,
         }
-        if timed < LEAST {
-            bail!("--fail-if '{text}': p50 needs {LEAST} times, and {name} was recorded with {timed}");
-        }
-        if stat.is_of_sums() {
-            bail!("--fail-if '{text}': a filter by place leaves no percentiles of {name}");
-        }
-        bail!("--fail-if '{text}': percentiles are kept of the first {HISTOGRAMS} kernels that run; {name} came later")
     }
 
     /// A line if the condition holds.

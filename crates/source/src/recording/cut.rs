@@ -3,7 +3,7 @@
 use super::index::Times;
 use super::reader::Clocks;
 use super::{Merged, Recorder, Replay};
-use anyhow::Result;
+use crate::error::Result;
 use roctop_trace::clock::Clock;
 use roctop_trace::item::{ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};

@@ -4,9 +4,10 @@ use super::block::{self, HEADER, Head, Kind, MAGIC};
 use super::index::{self, Entry};
 use super::payload;
 use super::reader::Replay;
-use anyhow::{Context, Result, bail};
+use crate::error::Error;
 use roctop_trace::raw::RawSink;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -31,21 +32,20 @@ enum Found {
 
 impl File {
     /// Errors: it cannot be read, or is no ordinary file.
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let cannot = || format!("cannot open {}", path.display());
-        let facts = path.metadata().with_context(cannot)?;
-        // Whoever opens a pipe waits.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let facts = path.metadata().map_err(Error::io("cannot open", path))?;
+        // A pipe would block its opener.
         if !facts.is_file() {
-            bail!("{} is not a file: it is no part of a recording", path.display());
+            return Err(Error::NotAFile(path.to_owned()));
         }
         Ok(Self {
-            file: std::fs::File::open(path).with_context(cannot)?,
+            file: std::fs::File::open(path).map_err(Error::io("cannot open", path))?,
             size: facts.len(),
         })
     }
 
     /// The index of a whole segment; none when there is none or it is damaged.
-    pub(super) fn index(&self) -> Result<Option<Vec<Entry>>> {
+    pub(super) fn index(&self) -> io::Result<Option<Vec<Entry>>> {
         let Some(at) = self.size.checked_sub(FOOTER_BYTES) else {
             return Ok(None);
         };
@@ -64,7 +64,7 @@ impl File {
         read: &mut dyn FnMut(u64),
         sink: &mut dyn RawSink,
         replay: &mut Replay,
-    ) -> Result<()> {
+    ) -> io::Result<()> {
         self.visit(want, read, replay, &mut |_, head, payload| {
             payload::deliver(head, payload, sink);
         })
@@ -77,7 +77,7 @@ impl File {
         read: &mut dyn FnMut(u64),
         replay: &mut Replay,
         visitor: &mut dyn FnMut(u64, Head, &[u8]),
-    ) -> Result<()> {
+    ) -> io::Result<()> {
         let index = self.index()?;
         let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
         let mut seen = BTreeSet::new();
@@ -106,7 +106,7 @@ impl File {
     }
 
     /// What lies at a place, of which the index says `known`, and where the next thing begins.
-    fn at(&self, at: u64, known: Option<&Entry>, want: &dyn Fn(&Entry) -> bool) -> Result<(Found, u64)> {
+    fn at(&self, at: u64, known: Option<&Entry>, want: &dyn Fn(&Entry) -> bool) -> io::Result<(Found, u64)> {
         // What the index says of a block that is not wanted is enough.
         if let Some(entry) = known
             && !want(entry)
@@ -127,7 +127,7 @@ impl File {
     }
 
     /// Where the last block begins of which only a part was written, when nothing follows it.
-    pub(super) fn torn_at(&self) -> Result<Option<u64>> {
+    pub(super) fn torn_at(&self) -> io::Result<Option<u64>> {
         let mut at = 0;
         while at < self.size {
             let Some(head) = self.head(at)? else {
@@ -139,7 +139,7 @@ impl File {
     }
 
     /// The block at a place; none when it is not whole.
-    pub(super) fn block(&self, at: u64) -> Result<Option<(Head, Vec<u8>)>> {
+    pub(super) fn block(&self, at: u64) -> io::Result<Option<(Head, Vec<u8>)>> {
         let Some(head) = self.head(at)? else {
             return Ok(None);
         };
@@ -147,7 +147,7 @@ impl File {
     }
 
     /// The header at a place; none when it is not whole, or its block would not end in the file.
-    fn head(&self, at: u64) -> Result<Option<Head>> {
+    fn head(&self, at: u64) -> io::Result<Option<Head>> {
         if at >= self.size {
             return Ok(None);
         }
@@ -158,14 +158,14 @@ impl File {
     }
 
     /// The payload of the block at a place; none when it is damaged.
-    fn payload(&self, at: u64, head: Head) -> Result<Option<Vec<u8>>> {
+    fn payload(&self, at: u64, head: Head) -> io::Result<Option<Vec<u8>>> {
         let mut stored = vec![0u8; head.stored_length as usize];
         self.read_full(at + HEADER as u64, &mut stored)?;
         Ok(block::payload(head, &stored))
     }
 
     /// Where the first bytes of a block are, from a place on; the end of the file when they are nowhere.
-    fn next_magic(&self, from: u64) -> Result<u64> {
+    fn next_magic(&self, from: u64) -> io::Result<u64> {
         let mut at = from;
         let mut window = vec![0u8; 64 << 10];
         while at < self.size {
@@ -178,7 +178,7 @@ impl File {
         Ok(self.size)
     }
 
-    fn read_full(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+    fn read_full(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut got = 0;
         while got < into.len() {
             match self.file.read_at(&mut into[got..], offset + got as u64)? {

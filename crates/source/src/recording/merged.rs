@@ -5,7 +5,7 @@
 //! no recording can tell.
 
 use super::reader::{Recording, Replay, Samples};
-use anyhow::Result;
+use crate::error::Result;
 use roctop_ring::layout::clock;
 use roctop_trace::clock::Clock;
 use roctop_trace::decode::Decoder;

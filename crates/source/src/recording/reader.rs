@@ -5,7 +5,7 @@ use super::file::File;
 use super::index::{Entry, Times};
 use super::payload;
 use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::error::{Error, Result};
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span};
@@ -34,27 +34,19 @@ impl Recording {
     /// Errors: there is none, or it was written by a later release with another layout.
     pub fn open(path: &Path) -> Result<Self> {
         let manifest = path.join(MANIFEST);
-        let text = std::fs::read_to_string(&manifest).map_err(|error| {
-            let shown = path.display();
-            match (error.kind(), path.metadata()) {
-                (_, Err(error)) if error.kind() == ErrorKind::NotFound => {
-                    anyhow!("there is no recording {shown}; 'roctop record -o {shown} -- APP' makes one")
-                }
-                (_, Ok(found)) if !found.is_dir() => {
-                    anyhow!("{shown} is a file; a recording of roctop is a directory with {MANIFEST} in it")
-                }
-                (ErrorKind::NotFound, _) => anyhow!("{shown} is not a recording of roctop: no {MANIFEST} in it"),
-                _ => anyhow!("cannot read {}: {error}", manifest.display()),
-            }
+        let text = std::fs::read_to_string(&manifest).map_err(|error| match (error.kind(), path.metadata()) {
+            (_, Err(error)) if error.kind() == ErrorKind::NotFound => Error::NoRecording(path.to_owned()),
+            (_, Ok(found)) if !found.is_dir() => Error::RecordingIsAFile(path.to_owned()),
+            (ErrorKind::NotFound, _) => Error::NotARecording(path.to_owned()),
+            _ => Error::io("cannot read", &manifest)(error),
         })?;
-        let facts: serde_json::Value =
-            serde_json::from_str(&text).with_context(|| format!("{} is damaged", manifest.display()))?;
+        let facts: serde_json::Value = serde_json::from_str(&text).map_err(Error::damaged(&manifest))?;
         let format = facts.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
         if !(u64::from(OLDEST)..=u64::from(FORMAT)).contains(&format) {
-            bail!(
-                "{} has layout {format}; this release of roctop reads layouts {OLDEST} to {FORMAT}",
-                path.display()
-            );
+            return Err(Error::Layout {
+                path: path.to_owned(),
+                found: format,
+            });
         }
         let words = facts.get("command").and_then(serde_json::Value::as_array);
         let command = words
@@ -69,7 +61,8 @@ impl Recording {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let mut files: Vec<PathBuf> = std::fs::read_dir(path)?
+        let mut files: Vec<PathBuf> = std::fs::read_dir(path)
+            .map_err(Error::io("cannot read", path))?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|file| file.extension().is_some_and(|ending| ending == SEGMENT))
             .collect();
@@ -125,9 +118,9 @@ impl Recording {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) => return Err(Error::io("cannot read", &path)(error)),
         };
-        let read = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let read = serde_json::from_str(&text).map_err(Error::damaged(&path))?;
         Ok(Some(read))
     }
 
@@ -137,7 +130,7 @@ impl Recording {
         let others = self.topology::<BTreeMap<String, Vec<Node>>>(TOPOLOGIES).err();
         let faults = own.into_iter().chain(others);
         faults
-            .map(|error| format!("{error:#}; agents are described by what the records tell of them"))
+            .map(|error| format!("{}; agents are described by their records", error.with_causes()))
             .collect()
     }
 
@@ -153,10 +146,10 @@ impl Recording {
     /// or numbers in them tell that it is gone.
     pub(super) fn cut_torn_ends(&self) -> Result<()> {
         for path in &self.files {
-            if let Some(whole) = File::open(path)?.torn_at()? {
+            if let Some(whole) = File::open(path)?.torn_at().map_err(Error::io("cannot read", path))? {
                 let file = std::fs::File::options().write(true).open(path);
                 file.and_then(|file| file.set_len(whole))
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                    .map_err(Error::io("cannot write", path))?;
             }
         }
         Ok(())
@@ -273,7 +266,11 @@ impl Recording {
         let clocks = self.clocks()?;
         let mut whole: Option<Span> = None;
         for file in self.files.iter().filter(|file| !Self::is_facts(file)) {
-            for entry in File::open(file)?.index()?.unwrap_or_default() {
+            for entry in File::open(file)?
+                .index()
+                .map_err(Error::io("cannot read", file))?
+                .unwrap_or_default()
+            {
                 let Some(clock) = clocks.get(&ProcessId(entry.owner.process & 0xffff)) else {
                     continue;
                 };
@@ -323,7 +320,7 @@ impl Recording {
             let opened = File::open(file)?;
             opened
                 .deliver(want, read, sink, &mut replay)
-                .with_context(|| cannot_read(file))?;
+                .map_err(Error::io("cannot read", file))?;
         }
         Ok(replay)
     }
@@ -350,13 +347,13 @@ impl Recording {
                     later.push((head.process, files.len(), at));
                 }
             })
-            .with_context(|| cannot_read(path))?;
+            .map_err(Error::io("cannot read", path))?;
             files.push((file, path));
         }
         later.sort_unstable();
         for (_, file, at) in later {
             let (file, path) = &files[file];
-            if let Some((head, payload)) = file.block(at).with_context(|| cannot_read(path))? {
+            if let Some((head, payload)) = file.block(at).map_err(Error::io("cannot read", path))? {
                 payload::deliver(head, &payload, sink);
             }
         }
@@ -368,11 +365,6 @@ impl Recording {
         Merged::new(vec![self])?.items(None, &mut |_| (), take)
     }
 }
-
-fn cannot_read(file: &Path) -> String {
-    format!("cannot read {}", file.display())
-}
-
 /// What reading a recording found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replay {

@@ -3,8 +3,8 @@
 //! Every record has its number in its thread's ring, so that nothing is taken twice and nothing is left out.
 
 use super::{Recorder, Recording};
+use crate::error::{Error, Result};
 use crate::session::Live;
-use anyhow::{Context, Result};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{Head, Slot};
@@ -168,18 +168,17 @@ pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -
         added: 0,
     };
     let mut live = Live::new(session);
-    let failed = || format!("cannot read the session {}", session.display());
+    let failed = |error| Error::io("cannot read the session", session)(error);
     loop {
         // Asked first: what came before the answer is in the rings now.
         let is_over = !goes_on();
-        let progress = live.poll(boottime(), &mut rest).with_context(failed)?;
+        let progress = live.poll(boottime(), &mut rest).map_err(failed)?;
         if is_over && !progress.more {
             break;
         }
     }
     for pid in live.pids() {
-        live.exited(pid, Exit::Unknown, boottime(), &mut rest)
-            .with_context(failed)?;
+        live.exited(pid, Exit::Unknown, boottime(), &mut rest).map_err(failed)?;
     }
     rest.recorder.finish()?;
     Ok(Recovered {

@@ -5,7 +5,7 @@ use super::block::{self, Kind, Owner};
 use super::index::{self, Entry, Times};
 use super::payload;
 use super::{FACTS, SEGMENT};
-use anyhow::{Context, Result};
+use crate::error::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
@@ -35,7 +35,7 @@ struct Growing {
 
 impl Growing {
     fn create(path: PathBuf) -> Result<Self> {
-        let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let file = File::create_new(&path).map_err(Error::io("cannot make", &path))?;
         Ok(Self {
             file,
             held: Vec::with_capacity(WRITE_BUFFER_BYTES),

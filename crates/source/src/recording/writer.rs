@@ -5,8 +5,8 @@ use super::index::Times;
 use super::payload;
 use super::segment::Segments;
 use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
+use crate::error::{Error, Result};
 use crate::sysfs;
-use anyhow::{Context, Result, bail};
 use roctop_ring::record::Slot;
 use roctop_trace::item::ProcessId;
 use roctop_trace::raw::{Raw, RawSink};
@@ -60,6 +60,9 @@ pub struct Recorder {
     word: Option<fn(&str)>,
 }
 
+/// What could not be done when the disk is full from the start.
+const NO_ROOM: &str = "there is no room for a recording in";
+
 impl Recorder {
     /// Makes the recording's directory and its first segment.
     ///
@@ -79,15 +82,12 @@ impl Recorder {
         if let Ok(mut entries) = std::fs::read_dir(path)
             && entries.next().is_some()
         {
-            bail!(
-                "{} exists and is not empty; name another directory with -o",
-                path.display()
-            );
+            return Err(Error::NotEmpty(path.to_owned()));
         }
         if path.is_file() {
-            bail!("{} is a file; name another directory with -o", path.display());
+            return Err(Error::IsAFile(path.to_owned()));
         }
-        std::fs::create_dir_all(path).with_context(|| format!("cannot make the recording {}", path.display()))?;
+        std::fs::create_dir_all(path).map_err(Error::io("cannot make the recording", path))?;
         // Nothing was recorded: nothing is left.
         Self::found(path, command, origin)
             .and_then(|()| Self::begin(path, 1))
@@ -96,7 +96,8 @@ impl Recorder {
 
     /// Writes what a recording says of itself.
     fn found(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
-        let cannot = || format!("there is no room for a recording in {}", path.display());
+        let write =
+            |name: &str, text: String| std::fs::write(path.join(name), text + "\n").map_err(Error::io(NO_ROOM, path));
         let mut manifest = serde_json::json!({
             "roctop": env!("CARGO_PKG_VERSION"),
             "format": FORMAT,
@@ -108,25 +109,23 @@ impl Recorder {
             manifest["machines"] = serde_json::to_value(&origin.machines)?;
         }
         let text = serde_json::to_string_pretty(&manifest)?;
-        std::fs::write(path.join(MANIFEST), text + "\n").with_context(cannot)?;
+        write(MANIFEST, text)?;
         let of_host = |wanted: bool| {
             let all = origin.topologies.iter();
             all.filter(move |(host, _)| (*host == origin.host) == wanted)
         };
         let nodes = of_host(true).next().map_or(&[][..], |(_, nodes)| nodes);
-        std::fs::write(path.join(TOPOLOGY), serde_json::to_string_pretty(nodes)? + "\n").with_context(cannot)?;
+        write(TOPOLOGY, serde_json::to_string_pretty(nodes)?)?;
         let others: BTreeMap<&String, &Vec<Node>> = of_host(false).map(|(host, nodes)| (host, nodes)).collect();
         if !others.is_empty() {
-            std::fs::write(path.join(TOPOLOGIES), serde_json::to_string_pretty(&others)? + "\n")
-                .with_context(cannot)?;
+            write(TOPOLOGIES, serde_json::to_string_pretty(&others)?)?;
         }
         Ok(())
     }
 
     /// Goes on with a recording whose writer died: new files, the first of which has this number.
     pub(super) fn begin(path: &Path, number: u32) -> Result<Self> {
-        std::fs::write(path.join(RESERVED), vec![0; RESERVE])
-            .with_context(|| format!("there is no room for a recording in {}", path.display()))?;
+        std::fs::write(path.join(RESERVED), vec![0; RESERVE]).map_err(Error::io(NO_ROOM, path))?;
         Ok(Self {
             files: Segments::create(path, number)?,
             path: path.to_owned(),
@@ -174,9 +173,10 @@ impl Recorder {
             self.fail(error);
         }
         match self.failed.take() {
-            Some(error) if self.missing > 0 || self.full.is_some() => Err(error).with_context(|| {
-                let (path, missing) = (self.path.display(), self.missing);
-                format!("the recording {path} is incomplete, {missing} records found no room")
+            Some(source) if self.missing > 0 || self.full.is_some() => Err(Error::Incomplete {
+                path: self.path,
+                missing: self.missing,
+                source,
             }),
             _ => Ok(()),
         }
