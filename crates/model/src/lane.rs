@@ -275,6 +275,12 @@ impl Lane {
         self.all().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
     }
 
+    /// The kept slice that ended last. Slices of several rings come in the order in which a reader came to the rings.
+    pub fn latest(&self) -> Option<&Slice> {
+        let chunk = self.all().max_by_key(|chunk| chunk.end)?;
+        chunk.slices.iter().max_by_key(|slice| slice.span.end)
+    }
+
     /// The first slice that begins after `at`, or the last that begins before it.
     pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
         let all = self.all().flat_map(|chunk| &chunk.slices).copied();
@@ -352,5 +358,16 @@ mod tests {
         assert_eq!(lane.neighbour(100_000, true).map(|s| s.span.begin), Some(100_100));
         assert_eq!(lane.neighbour(100_000, false).map(|s| s.span.begin), Some(99_900));
         assert_eq!(lane.total, 2000);
+    }
+
+    #[test]
+    fn the_latest_slice_is_found_behind_many_earlier_ones() {
+        let mut lane = Lane::new(LaneKey::Copies(2));
+        assert_eq!(lane.latest(), None);
+        lane.add(slice(900_000, 900_050));
+        for i in 0..2000 {
+            lane.add(slice(i * 100, i * 100 + 50));
+        }
+        assert_eq!(lane.latest(), Some(&slice(900_000, 900_050)));
     }
 }
