@@ -443,6 +443,12 @@ impl Lane {
         self.all().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
     }
 
+    /// The kept slice that ended last. Slices of several rings come in the order in which a reader came to the rings.
+    pub fn latest(&self) -> Option<&Slice> {
+        let chunk = self.all().max_by_key(|chunk| chunk.end)?;
+        chunk.slices.iter().max_by_key(|slice| slice.span.end)
+    }
+
     /// The first slice that begins after `at`, or the last that begins before it.
     pub fn neighbour(&self, at: Nanos, forward: bool) -> Option<Slice> {
         self.search(at, forward, |_| true)
@@ -740,5 +746,16 @@ mod tests {
             exact > 1000 && sums > 1000 && averages > 100 && mixed > 100,
             "{exact} {sums} {averages} {mixed}"
         );
+    }
+
+    #[test]
+    fn the_latest_slice_is_found_behind_many_earlier_ones() {
+        let mut lane = Lane::new(LaneKey::Copies(2));
+        assert_eq!(lane.latest(), None);
+        lane.add(slice(900_000, 900_050));
+        for i in 0..2000 {
+            lane.add(slice(i * 100, i * 100 + 50));
+        }
+        assert_eq!(lane.latest(), Some(&slice(900_000, 900_050)));
     }
 }

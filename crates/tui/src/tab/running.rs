@@ -207,7 +207,7 @@ fn done(snap: &Snapshot, rows: &mut Vec<Row>) {
         let (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _)) = lane.key else {
             continue;
         };
-        let Some(last) = lane.recent(64).max_by_key(|slice| slice.span.end) else {
+        let Some(last) = lane.latest() else {
             continue;
         };
         rows.push(Row {

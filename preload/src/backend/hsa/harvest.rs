@@ -246,7 +246,8 @@ pub(crate) fn last(which: End) {
         );
     if !is_empty {
         pass(hsa, &all);
-        if which == End::Exit {
+        // What a thread takes that cannot record is lost; the viewer finds it in the flight file.
+        if which == End::Exit && thread::can_record() {
             all.iter().for_each(|queue| lose_overtaken(hsa, queue));
         }
         GAVE_UP.store(u64::from(which == End::Exit), Ordering::Relaxed);
