@@ -146,7 +146,7 @@ impl Host {
 }
 
 /// Bytes that each GPU holds.
-static HELD: [AtomicU64; GPUS] = [const { AtomicU64::new(0) }; GPUS];
+static ALLOCATED: [AtomicU64; GPUS] = [const { AtomicU64::new(0) }; GPUS];
 
 /// Where the next allocation is.
 static NEXT_ADDRESS: AtomicU64 = AtomicU64::new(0x7f30_0000_0000);
@@ -156,7 +156,7 @@ impl Host {
     pub(super) fn malloc(&mut self, gpu: usize, bytes: u64) -> u64 {
         let address = NEXT_ADDRESS.fetch_add(bytes.next_multiple_of(1 << 21), Ordering::Relaxed);
         self.call(MALLOC, 90_000, |_, correlation| {
-            let total = HELD
+            let total = ALLOCATED
                 .get(gpu)
                 .map_or(0, |held| held.fetch_add(bytes, Ordering::Relaxed) + bytes);
             remember(gpu, memory::ALLOCATE, correlation, [address, bytes, total]);
@@ -166,7 +166,7 @@ impl Host {
 
     pub(super) fn free(&mut self, gpu: usize, address: u64, bytes: u64) {
         self.call(FREE, 60_000, |_, correlation| {
-            let total = HELD
+            let total = ALLOCATED
                 .get(gpu)
                 .map_or(0, |held| held.fetch_sub(bytes, Ordering::Relaxed) - bytes);
             remember(gpu, memory::FREE, correlation, [address, bytes, total]);

@@ -19,7 +19,7 @@ const SWEEP: u64 = 200_000_000;
 const STEPS: u64 = 3;
 /// What a window holds then, ns.
 const HOLDS: std::ops::RangeInclusive<u64> = 1_000_000..=60_000_000_000;
-/// So many ns of a run decide on the window; if there are no steps by then, kernels do.
+/// The first part of a run, in ns, decides on the window; if there are no steps by then, kernels do.
 const LOOKS: u64 = 5_000_000_000;
 /// Columns that a sweep leaves blank ahead of the newest.
 pub const WIPER: usize = 2;
@@ -69,7 +69,7 @@ pub enum Motion {
 choices!(Motion: Scroll "scroll" Sweep "sweep" Page "page");
 
 impl Motion {
-    /// That of a line that carries so many bytes a second at most; none: as many as come.
+    /// That of a line with a limit in bytes per second; none: no limit.
     pub const fn of_line(most: Option<u64>) -> Self {
         if most.is_some() { Self::Sweep } else { Self::Scroll }
     }

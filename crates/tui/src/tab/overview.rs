@@ -17,13 +17,13 @@ use roctop_model::LaneKey;
 use roctop_model::snapshot::AgentRow;
 use roctop_trace::units;
 
-/// From so many columns on a timeline says more than rows of kernels, however few rows there are.
+/// A pane at least this wide gives its room to a timeline before rows of kernels, however few rows there are.
 const WIDE: u16 = 120;
-/// With so many rows and columns there is room for all panes.
+/// At this width and height there is room for all panes.
 const HIGH: u16 = 40;
 const NARROW: u16 = 96;
 
-/// GPUs worth a row: those that work; all, when none does. Below one that processes share they have rows of their own.
+/// GPUs worth a row: those that work; all, when none does. Below one that processes share each of them has a row.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
     let mut all = scene.snap.gpus();
     if all.iter().any(|gpu| gpu.row.dispatches > 0) {

@@ -276,7 +276,7 @@ fn still_open(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, track: Tra
     }
 }
 
-/// Pieces of work in a column that are told apart by a letter: fewer than this.
+/// Pieces of work in a column have letters if there are fewer than this.
 const MANY: u32 = 3;
 
 /// A column as a whole: its letter where it holds few pieces of work, the shares of the greatest where it holds many, a
@@ -419,7 +419,7 @@ impl Exactness {
         let since = since(self.since.saturating_sub(scene.snap.origin));
         match self.average {
             Some(stored) => Some(format!("averages of {}; exact since {since}", units::duration(stored))),
-            None if self.is_mixed => Some("too many sources to tell apart this far out".into()),
+            None if self.is_mixed => Some("too many sources to distinguish at this zoom".into()),
             None => None,
         }
     }

@@ -16,7 +16,7 @@ use roctop_model::series::Series;
 use roctop_trace::item::{AgentId, AgentKind, NodeId};
 use roctop_trace::units;
 
-/// A value that is so many times the scale is marked.
+/// A value beyond this multiple of the scale is marked.
 const CLIPPED: f64 = 1.05;
 /// Counters that have rows; the others are in their own view.
 const MAX_COUNTERS: usize = 32;

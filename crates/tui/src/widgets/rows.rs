@@ -58,7 +58,7 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
     }
 }
 
-/// Streams of a GPU that have rows of their own at any rate.
+/// Streams of a GPU that always have separate rows.
 const FEW_STREAMS: usize = 8;
 
 /// GPUs with many streams whose kernels are shorter than a column: a row says how many run at once, until it is unfolded.
