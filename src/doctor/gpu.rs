@@ -210,7 +210,10 @@ impl Round<'_> {
             }
             let level = self.level;
             let judge = |check: &Check, recorded: &Recorded| judge(check, recorded, level);
-            let (check, _) = self.run_recorded(id, options, 5, &[], judge)?;
+            let (mut check, _) = self.run_recorded(id, options, 5, &[], judge)?;
+            if id == "D5" && check.status == Status::Bad {
+                check = again(&check, self.run_recorded(id, options, 5, &[], judge)?.0);
+            }
             self.add(id, title, check)?;
             if id == "D5" && self.last().status == Status::Bad {
                 self.level = Level::Plain;
@@ -328,6 +331,16 @@ impl Round<'_> {
         self.checks.push(check);
         Ok(())
     }
+}
+
+/// The second try of a check that was BAD. On a busy machine a kernel seldom has no times (1 of 2 500, seen once on 5.2.3): a single
+/// failure is shown, and two decide.
+fn again(first: &Check, mut second: Check) -> Check {
+    if second.status == Status::Ok {
+        second.status = Status::Note;
+        second.text = format!("passed at the second try; the first: {}", first.text);
+    }
+    second
 }
 
 /// What the collector does not use is no fault of the GPU's.
