@@ -24,8 +24,10 @@ use std::time::{Duration, Instant};
 /// Packets that the run-time's buffer holds.
 const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How long a thread waits for packets before its own that nobody hands over.
-const MAX_WAIT: Duration = Duration::from_secs(2);
+/// How often a thread looks for packets before its own that nobody hands over, a nap apart: about two seconds. Time alone is no
+/// measure: where many threads share few processors, the one that hands over may not run for seconds, and the heap is
+/// overwritten when this one goes on.
+const MAX_LOOKS: u32 = 20_000;
 /// How long it waits for one that nobody writes: a program may reserve all of its packets before it writes the first.
 const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
 
@@ -41,7 +43,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         )
     };
     let mut taken = read();
-    let mut since = Instant::now();
+    let (mut since, mut looks) = (Instant::now(), 0);
     loop {
         let end = end_of_lap(taken, size);
         if last <= end {
@@ -55,7 +57,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             split(queue, handle, doorbell, end, last);
             return last;
         }
-        if since.elapsed() > MAX_WAIT {
+        if looks > MAX_LOOKS {
             return last;
         }
         if is_invalid(header(queue, taken).load(Ordering::Acquire))
@@ -69,9 +71,10 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         hsa.signal.ring(doorbell, taken);
         let now = read();
         if now == taken {
+            looks += 1;
             std::thread::sleep(NAP);
         } else {
-            (taken, since) = (now, Instant::now());
+            (taken, since, looks) = (now, Instant::now(), 0);
         }
     }
 }
@@ -280,15 +283,16 @@ impl Split {
 
     /// Hands over what is written before the end. False when the proxy takes no more of it for a long time.
     fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
-        let (mut taken, mut since) = (self.read(hsa), Instant::now());
+        let (mut taken, mut looks) = (self.read(hsa), 0);
         while taken < self.end && self.is_written(taken) {
             hsa.signal.ring(self.doorbell, taken);
             let now = self.read(hsa);
             if now != taken {
-                (taken, since) = (now, Instant::now());
-            } else if since.elapsed() > MAX_WAIT {
+                (taken, looks) = (now, 0);
+            } else if looks > MAX_LOOKS {
                 return false;
             } else {
+                looks += 1;
                 std::thread::sleep(NAP);
             }
         }
