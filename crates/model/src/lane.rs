@@ -11,7 +11,7 @@ const CHUNK: usize = 256;
 const GROUP: usize = 64;
 /// Slices that columns narrower than the pyramid's are made of, at most.
 const MAX_IN_COLUMNS: usize = 1 << 17;
-/// Places that the work of a lane is told apart by.
+/// Places that distinguish the work of a lane.
 const MAX_PARTS: usize = 16;
 
 /// From where kernels of a lane came: by this they can be grouped at any zoom.
@@ -48,14 +48,14 @@ pub enum Resolution {
 /// A column of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// What lies in it.
+    /// What is in it.
     pub sums: Bucket,
     /// How exact that is.
     pub resolution: Resolution,
 }
 
 impl Column {
-    /// Whether nothing lies in it.
+    /// Whether nothing is in it.
     pub const fn is_empty(&self) -> bool {
         self.sums.busy == 0 && self.sums.count == 0
     }

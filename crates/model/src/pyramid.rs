@@ -94,7 +94,7 @@ impl Bucket {
         }
     }
 
-    /// The part of it that lies in `part` of `whole` ns, without what began in it.
+    /// The part of it that falls into `part` of `whole` ns, without what began in it.
     fn part(&self, part: u64, whole: u64) -> Self {
         Self {
             busy: (u128::from(self.busy) * u128::from(part) / u128::from(whole.max(1))) as u64,

@@ -13,7 +13,7 @@ const CONTEXT: usize = 8;
 const MIN_COUNT: u32 = 3;
 /// Distances of a word that must be alike, of all of them.
 const MIN_REGULAR: f64 = 0.75;
-/// Words that come once a period, of its kernels: a longer loop with a smaller share of its own is one that contains many
+/// Words that come once a period, of its kernels: a longer loop with a smaller share of such words is one that contains many
 /// steps, such as an epoch.
 const MIN_OWN: f64 = 0.005;
 /// Periods that cover less of the sequence than this share of what the best one does are not considered.
