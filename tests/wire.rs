@@ -152,7 +152,7 @@ fn a_live_screen_is_cheap_on_the_wire() {
 fn a_scrolling_timeline_is_moved_by_the_terminal() {
     let cost = |motion, settles| replay("2", (120, 36), 30, (motion, settles)).total / 30;
     let [scroll, sweep, page] = [Motion::Scroll, Motion::Sweep, Motion::Page].map(|motion| cost(motion, false));
-    // A row that is written anew takes some 300 bytes.
+    // A row that is rewritten takes some 300 bytes.
     assert!(scroll < 14_000, "{scroll} B/s");
     assert!(sweep <= 5_500 && page < scroll, "{sweep} and {page} B/s");
     // Three steps: a short window moves once a second.
