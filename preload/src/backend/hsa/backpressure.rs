@@ -21,6 +21,11 @@ const RESERVE: u64 = 2;
 const NAP: Duration = Duration::from_micros(50);
 /// So long without a completion, and the program may fill the queue: what the queue waits for may be the program.
 const STALL_TIME: Duration = Duration::from_millis(100);
+/// How long a thread waits without a completion where the program would wait without roctop too. What goes on all the same fills
+/// the hardware's queue, and the run-time's proxy then takes nothing until that queue has drained.
+const FULL_QUEUE_WAIT: Duration = Duration::from_secs(10);
+/// The nap while nothing completes.
+const STALL_NAP: Duration = Duration::from_millis(1);
 /// Every such part of the queue has a packet that tells when it has left, while nothing is recorded too.
 const MARKS: u64 = 16;
 
@@ -43,6 +48,8 @@ pub(crate) struct Room {
     given_up: AtomicU64,
     /// Packets that had left when a wait for room was given up: the handler does not wait for that a second time.
     still: AtomicU64,
+    /// The same when a thread gave up although the queue was full.
+    abandoned: AtomicU64,
     /// The program's packets that the handler had when a thread gave up waiting for those before its own.
     unwritten: AtomicU64,
 }
@@ -59,6 +66,7 @@ impl Room {
             marked: AtomicU64::new(0),
             given_up: AtomicU64::new(u64::MAX),
             still: AtomicU64::new(u64::MAX),
+            abandoned: AtomicU64::new(u64::MAX),
             unwritten: AtomicU64::new(u64::MAX),
         }
     }
@@ -241,13 +249,25 @@ impl Queue {
                 }
                 _ => true,
             };
-            if is_still && gives_up {
+            let would_wait_untraced = matches!(who, Wait::Reserving(first) if self.is_full(first, place));
+            if would_wait_untraced {
+                if room.abandoned.load(Ordering::Relaxed) == place || since.elapsed() > FULL_QUEUE_WAIT {
+                    room.abandoned.store(place, Ordering::Relaxed);
+                    return false;
+                }
+            } else if is_still && gives_up {
                 room.still.store(place, Ordering::Relaxed);
                 return false;
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(if is_still { STALL_NAP } else { NAP });
         }
         true
+    }
+
+    /// Would the program wait without roctop before it writes packet `first`? `left` packets have left the hardware's queue.
+    fn is_full(&self, first: u64, left: u64) -> bool {
+        let ahead = first.saturating_sub(self.room.taken.load(Ordering::Acquire));
+        self.room.written() + ahead >= left + self.room.size
     }
 
     /// Waits until threads that reserved packets before `first` write some of them. All that is written goes to the hardware at
@@ -306,6 +326,12 @@ impl Queue {
                 return;
             }
         }
+    }
+
+    /// How many packets have left the hardware's queue, and whether it is full for who reserved packet `first`.
+    pub(super) fn progress(&self, first: u64) -> (u64, bool) {
+        let left = self.left().0.unwrap_or(0);
+        (left, self.is_full(first, left))
     }
 
     /// How many packets have left the hardware's queue: all up to that of the last dispatch, or of the last witness, that is

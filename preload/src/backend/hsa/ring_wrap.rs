@@ -24,10 +24,13 @@ use std::time::{Duration, Instant};
 /// Packets that the run-time's buffer holds.
 const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How often a thread looks for packets before its own that nobody hands over, a nap apart: about two seconds. Time alone is no
-/// measure: where many threads share few processors, the one that hands over may not run for seconds, and the heap is
-/// overwritten when this one goes on.
+/// How often a thread looks for packets before its own that nobody hands over, a nap apart, while the GPU completes nothing:
+/// about two seconds. The heap is overwritten when this thread goes on too early, and time alone is no measure. Where many
+/// threads share few processors, the one that hands over may not run for seconds. A proxy that once found no room takes nothing
+/// until the hardware's queue has drained: 16 384 kernels of 1 ms take 16 s.
 const MAX_LOOKS: u32 = 20_000;
+/// The same where the program would wait without roctop too.
+const MAX_LOOKS_WHEN_FULL: u32 = 5 * MAX_LOOKS;
 /// How long it waits for one that nobody writes: a program may reserve all of its packets before it writes the first.
 const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
 
@@ -43,7 +46,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         )
     };
     let mut taken = read();
-    let (mut since, mut looks) = (Instant::now(), 0);
+    let (mut since, mut looks, mut progress) = (Instant::now(), 0, None);
     loop {
         let end = end_of_lap(taken, size);
         if last <= end {
@@ -58,7 +61,12 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             return last;
         }
         if looks > MAX_LOOKS {
-            return last;
+            let (left, is_full) = queue.progress(first);
+            if progress != Some(left) {
+                (looks, progress) = (0, Some(left));
+            } else if !is_full || looks > MAX_LOOKS_WHEN_FULL {
+                return last;
+            }
         }
         if is_invalid(header(queue, taken).load(Ordering::Acquire))
             && (is_split(handle, end) || since.elapsed() > UNWRITTEN_WAIT)
@@ -283,14 +291,18 @@ impl Split {
 
     /// Hands over what is written before the end. False when the proxy takes no more of it for a long time.
     fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
-        let (mut taken, mut looks) = (self.read(hsa), 0);
+        let (mut taken, mut looks, mut progress) = (self.read(hsa), 0, None);
         while taken < self.end && self.is_written(taken) {
             hsa.signal.ring(self.doorbell, taken);
             let now = self.read(hsa);
             if now != taken {
                 (taken, looks) = (now, 0);
             } else if looks > MAX_LOOKS {
-                return false;
+                let (left, _) = self.queue.progress(taken);
+                if progress == Some(left) {
+                    return false;
+                }
+                (looks, progress) = (0, Some(left));
             } else {
                 looks += 1;
                 std::thread::sleep(NAP);
