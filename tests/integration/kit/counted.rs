@@ -43,8 +43,8 @@ impl Rig {
 
     pub(crate) fn works(&self, words: &[&str]) -> String {
         let output = self.roctop(words);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {told}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {errors}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 

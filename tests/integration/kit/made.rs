@@ -1,4 +1,4 @@
-//! A recording of any size, made up: a loop of launches, copies and ranges as a training program has them, written by the
+//! A synthetic recording of any size: a loop of launches, copies and ranges as a training program has them, written by the
 //! recorder itself. One tick is one nanosecond of CLOCK_BOOTTIME.
 
 use roctop::item::{Exit, ProcessId};
@@ -39,11 +39,11 @@ pub(crate) struct Made {
     pub(crate) host: &'static str,
     /// What is added to CLOCK_BOOTTIME here, ns: another machine's clock.
     pub(crate) boot_offset: u64,
-    /// Durations are so many times as long.
+    /// Factor of all durations.
     pub(crate) slowness: u64,
     /// Bytes that are kept.
     pub(crate) most: Option<u64>,
-    /// A mark at each step, with a text of its own.
+    /// A mark at each step, with a distinct text.
     pub(crate) marks: bool,
     /// Counters with a value of each dispatch; then each has a sample of its program counter and the GPU a gauge, too.
     pub(crate) counters: u32,

@@ -1,4 +1,4 @@
-//! The records of an export, as each format tells them.
+//! The records of an export, as each format has them.
 
 use super::table::Table;
 use super::trace::Trace;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A record as every format tells it: name, correlation id, begin, end.
+/// A record as every format has it: name, correlation id, begin, end.
 pub(crate) type Record = (String, u64, u64, u64);
 
 /// Records by kind, sorted.

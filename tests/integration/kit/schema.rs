@@ -1,11 +1,11 @@
 //! Two schemas of `results.json`: of the seed's manual, and of rocprofiler-sdk 1.0.0.
 //!
-//! A schema is an outline: `name:type` with `!` when it must be there, what lies inside two blanks deeper, `*` for each
+//! A schema is an outline: `name:type` with `!` when it must be there, its content two blanks deeper, `*` for each
 //! item of a list.
 
 use serde_json::Value;
 
-/// A line of an outline with what lies inside.
+/// A line of an outline with its content.
 struct Part<'a> {
     name: &'a str,
     kind: &'a str,

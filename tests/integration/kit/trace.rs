@@ -1,4 +1,4 @@
-//! Traces read back, by a decoder of their own; what every trace has to keep to is checked on the way.
+//! Perfetto traces read back by a separate decoder, which also checks the rules that every trace has to follow.
 
 use std::collections::BTreeMap;
 

@@ -150,7 +150,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("xtask", &["hip-functions", "hip-sys", "hsa-sys"]),
 ];
 
-/// Names of crates that packages of the collector may use besides those of this workspace.
+/// Names of crates that packages of the collector may use in addition to those of this workspace.
 const COLLECTOR_USES: [&str; 3] = ["libc", "memmap2", "bytemuck"];
 
 /// The names under `[dependencies]` of a manifest.
