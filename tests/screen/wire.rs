@@ -3,6 +3,8 @@
 //! A scenario is replayed at ten frames a second; each frame's bytes are counted, given to a terminal's model and compared
 //! with the buffer cell by cell. `cargo test --test screen wire:: -- --nocapture` prints the counts.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::num::NonZero;
 use std::path::Path;
 
