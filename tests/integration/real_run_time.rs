@@ -225,8 +225,7 @@ fn crash(name: &str, mode: &str) -> Option<Recorded> {
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let app = wait_for_log(&place);
-    std::thread::sleep(Duration::from_millis(300));
+    let app = wait_for_rows(&place, 5000);
     let killed = Command::new("sh")
         .args(["-c", &format!("kill -9 {app}")])
         .status()

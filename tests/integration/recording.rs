@@ -227,14 +227,19 @@ fn metrics_are_there_while_the_program_runs() {
         client.read_to_string(&mut answer).ok()?;
         Some(answer)
     };
-    let mut answer = String::new();
-    for _ in 0..200 {
-        answer = ask("/metrics").unwrap_or_default();
-        if answer.contains("roctop_dispatches_total{") && answer.contains("roctop_copy_bytes_total{") {
-            break;
+    // The program ends after three seconds; then nobody answers.
+    let mut wait_for = |is_wanted: &dyn Fn(&str) -> bool| {
+        loop {
+            let answer = ask("/metrics").unwrap_or_default();
+            let is_over = program.try_wait().unwrap().is_some();
+            if is_over || is_wanted(&answer) {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    };
+    let answer =
+        wait_for(&|answer| answer.contains("roctop_dispatches_total{") && answer.contains("roctop_copy_bytes_total{"));
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"),
         "{answer}"
@@ -248,8 +253,7 @@ fn metrics_are_there_while_the_program_runs() {
             .sum::<f64>()
     };
     assert!(ask("/other").unwrap().starts_with("HTTP/1.1 404"));
-    std::thread::sleep(Duration::from_millis(300));
-    let later = ask("/metrics").unwrap();
+    let later = wait_for(&|later| value(later) > value(&answer));
     assert!(value(&later) > value(&answer), "counters grow");
     assert!(program.wait().unwrap().success());
     assert!(value(&later) <= load(&output).0.dispatches.len() as f64);

@@ -237,12 +237,9 @@ fn a_storm_of_sizes_ends_in_a_screen_that_fits() {
     }
     terminal.resize(100, 30);
     // An escape alone is the key only when nothing comes at once.
-    terminal.keys("\u{1b}");
-    terminal.wait("no help", |text| !text.contains("Help"));
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    terminal.keys("3");
+    terminal.keys_until("\u{1b}", "no help", |text| !text.contains("Help"));
     // The screen is there before the program has made its first record.
-    terminal.wait("kernels", |text| text.contains("KERNEL"));
+    terminal.keys_until("3", "kernels", |text| text.contains("KERNEL"));
     // All of the new screen was drawn, and nothing of an old one is left: the boxes' right edge is one column.
     let text = terminal.wait("a whole screen", |text| {
         let lines: Vec<&str> = text.lines().collect();
@@ -274,6 +271,18 @@ fn a_program_that_is_run_again_is_compared_with_its_last_run() {
     quit(terminal);
 }
 
+/// The summary of a recording in `place`.
+fn summary(place: &std::path::Path, recording: &str) -> String {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"));
+    let output = command
+        .args(["summary", recording])
+        .current_dir(place)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
     let place = place("side", "theme = \"dark\"\n");
@@ -285,7 +294,10 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
     terminal.wait("the sign of a recording", |text| {
         text.contains("REC") && text.contains("recording into")
     });
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    terminal.wait("kernels of a whole step in the recording", |_| {
+        let recorded = summary(&place, "roctop-recording-1");
+        recorded.contains("adamw_step") && recorded.contains("Cijk_")
+    });
     terminal.keys("R");
     terminal.shows("recorded into roctop-recording-1");
     terminal.wait("no sign of it", |text| !text.contains("● REC"));
@@ -312,13 +324,7 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
         !text.contains('│') && text.contains("VERDICT")
     });
     quit(terminal);
-    let summary = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["summary", "roctop-recording-1"])
-        .current_dir(&place)
-        .output()
-        .unwrap();
-    assert!(summary.status.success(), "{summary:?}");
-    assert!(String::from_utf8_lossy(&summary.stdout).contains("adamw_step"));
+    assert!(summary(&place, "roctop-recording-1").contains("adamw_step"));
     let files: Vec<_> = std::fs::read_dir(place.join("out"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

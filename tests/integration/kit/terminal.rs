@@ -117,6 +117,24 @@ impl Terminal {
         }
     }
 
+    /// Types keys again and again until the screen satisfies `wanted`: the first ones may follow an escape so closely that
+    /// they are another key with it.
+    pub(crate) fn keys_until(&mut self, keys: &str, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            self.keys(keys);
+            let typed = Instant::now();
+            while typed.elapsed() < Duration::from_secs(1) {
+                let text = self.text();
+                if wanted(&text) {
+                    return text;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {what}\n{}", self.text());
+        }
+    }
+
     /// Waits until the screen shows a text; false if the program ended first.
     pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
         loop {

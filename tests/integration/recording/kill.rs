@@ -11,11 +11,18 @@ use roctop_ring::record::Head;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records of each ring: the number after the last one, how many were delivered, how many were lost.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Tally(BTreeMap<(u32, u32), (u32, u64, u64)>);
+
+impl Tally {
+    /// Records of all rings.
+    fn written(&self) -> u64 {
+        self.0.values().map(|(next, ..)| u64::from(*next)).sum()
+    }
+}
 
 impl RawSink for Tally {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
@@ -39,6 +46,24 @@ fn kill(pid: u32) {
 fn child_of(pid: u32) -> Option<u32> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
+}
+
+/// Waits until `is_done`, for a minute at most.
+fn wait_until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_done() {
+        assert!(started.elapsed() < Duration::from_mins(1), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Bytes of a recording's segments.
+fn bytes_in_segments(recording: &Path) -> u64 {
+    let entries = std::fs::read_dir(recording).into_iter().flatten().flatten();
+    let segments = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("segment-"));
+    segments
+        .map(|entry| entry.metadata().map_or(0, |facts| facts.len()))
+        .sum()
 }
 
 fn last_segment(recording: &Path) -> std::fs::File {
@@ -65,7 +90,10 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
             .stdout(Stdio::null());
         let mut roctop_itself = command.spawn().unwrap();
         let pid = roctop_itself.id();
-        std::thread::sleep(Duration::from_millis(700 + round * 90));
+        // The kill comes after a different number of bytes in each round.
+        wait_until("records in the recording", || {
+            bytes_in_segments(&path) > (1 + round) * 40_000
+        });
         let session = session::find(&pid.to_string()).unwrap();
         let app = child_of(pid).unwrap();
         kill(pid);
@@ -73,11 +101,16 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         let (code, _, errors) = told(&["recover", &pid.to_string()]);
         assert!(code == Some(1) && errors.contains("still in use"), "{errors}");
         // What it goes on to do is in the rings alone.
-        std::thread::sleep(Duration::from_millis(150));
+        let mut seen = Tally::default();
+        let mut live = Live::new(&session);
+        live.poll(boottime(), &mut seen).unwrap();
+        let before = seen.written();
+        wait_until("records after roctop's end", || {
+            live.poll(boottime(), &mut seen).unwrap();
+            seen.written() > before + 100
+        });
         kill(app);
-        while session::is_in_use(&session) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the session's end", || !session::is_in_use(&session));
         if round % 2 == 1 {
             // The kill came while a block was written.
             let segment = last_segment(&path);
