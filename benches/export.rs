@@ -17,7 +17,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
 
-#[path = "../tests/export/made.rs"]
+#[path = "../tests/integration/kit/made.rs"]
 mod made;
 
 use made::{Made, make};

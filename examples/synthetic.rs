@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a tool for measurements")]
 
-#[path = "../tests/export/made.rs"]
+#[path = "../tests/integration/kit/made.rs"]
 mod made;
 
 use std::path::Path;

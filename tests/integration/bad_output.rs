@@ -1,0 +1,253 @@
+//! Where files cannot go: found before the program starts where it can be, and never anything half-written.
+
+use crate::kit::demo::roctop;
+use crate::kit::directory::place;
+use crate::kit::made::{Made, make};
+use roctop::export::run::Run;
+use roctop::item::LossReason;
+use roctop::recording::Recording;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A file system of its own, so small that it fills up; removed in the end.
+struct Small(PathBuf);
+
+impl Small {
+    /// Needs root.
+    fn mount(name: &str, size: &str) -> Option<Self> {
+        let path = place(name);
+        let options = format!("size={size}");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(&path)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(path));
+        }
+        println!("SKIPPED: only root may mount a small file system");
+        None
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        files(&self.0)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn files(place: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
+    let recording = place("full-recording").join("rec");
+    make(
+        &recording,
+        &Made {
+            records: 60_000,
+            ..Made::default()
+        },
+    );
+    for format in ["csv", "json", "pftrace", "rocpd", "parquet"] {
+        let Some(small) = Small::mount(&format!("full-{format}"), "256k") else {
+            return;
+        };
+        let words = [
+            "export",
+            recording.to_str().unwrap(),
+            "--format",
+            format,
+            "-d",
+            small.0.to_str().unwrap(),
+        ];
+        let output = roctop(&words);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {told}");
+        assert_eq!(told.lines().count(), 1, "{format}: {told}");
+        assert!(
+            told.contains("cannot write") && told.contains(small.0.to_str().unwrap()),
+            "{format}: {told}"
+        );
+        let left: Vec<PathBuf> = small.files().into_iter().filter(|path| path.is_file()).collect();
+        assert!(left.is_empty(), "{format}: {left:?}");
+    }
+}
+
+#[test]
+fn a_completion_script_that_cannot_be_written_is_one_line_and_nothing_when_nobody_reads_on() {
+    let run = |out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command.args(["completions", "bash"]).stdout(out).stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = run(std::fs::File::create("/dev/full").unwrap().into());
+    assert_eq!((code, told.lines().count()), (Some(1), 1), "{told}");
+    assert!(told.contains("No space left"), "{told}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(run(writer.into()), (Some(0), String::new()));
+}
+
+#[test]
+fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
+    let Some(small) = Small::mount("full-record", "1120k") else {
+        return;
+    };
+    let path = small.0.join("rec");
+    let own = env!("CARGO_BIN_EXE_roctop");
+    let record = |end: &str| {
+        let script = format!("'{own}' __demo; exit {end}");
+        let mut command = Command::new(own);
+        command.args(["record", "-o", path.to_str().unwrap(), "--", "sh", "-c", &script]);
+        let output = command.env("ROCTOP_DEMO_WORKER", "3").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    // The program ended well, the recording did not; it is told when it happens, and in the end.
+    let (code, told) = record("0");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("records are counted, not kept"), "{told}");
+    let (_, missing) = told.split_once("is incomplete, ").expect(&told);
+    assert!(
+        missing.contains("records found no room") && missing.contains("No space left"),
+        "{told}"
+    );
+    let missing: u64 = missing.split(' ').next().unwrap().parse().unwrap();
+    assert!(missing > 0);
+    let recording = Recording::open(&path).unwrap();
+    let mut run = Run::default();
+    let replay = recording
+        .items(&mut |items| items.into_iter().for_each(|item| run.add(item)))
+        .unwrap();
+    assert!(replay.finished && replay.damaged == 0, "{replay:?}");
+    assert!(run.dispatches.len() > 10 && !run.exits.is_empty());
+    let lost = run.lost.iter().filter(|(key, _)| key.1 == LossReason::Overwritten);
+    assert_eq!(lost.map(|(_, records)| records).sum::<u64>(), missing);
+    // What the program says goes first.
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(record("7").0, Some(7));
+}
+
+#[test]
+fn a_recording_goes_on_when_there_is_room_again() {
+    let Some(small) = Small::mount("room", "1120k") else {
+        return;
+    };
+    let (path, own) = (small.0.join("rec"), env!("CARGO_BIN_EXE_roctop"));
+    let mut child = Command::new(own)
+        .args(["record", "-o", path.to_str().unwrap(), "--", own, "__demo"])
+        .env("ROCTOP_DEMO_WORKER", "6")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let full = lines.next().unwrap().unwrap();
+    assert!(full.contains("No space left"), "{full}");
+    let grown = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(&small.0)
+        .status();
+    assert!(grown.unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(rest[0].contains("there is room again"), "{rest:?}");
+    // What could wait has waited; if it was too much, that is told.
+    let is_incomplete = rest.iter().any(|line| line.contains("is incomplete"));
+    assert_eq!(child.wait().unwrap().code(), Some(is_incomplete.into()), "{rest:?}");
+    let replay = Recording::open(&path).unwrap().items(&mut |_| ()).unwrap();
+    assert!(replay.finished && replay.damaged == 0, "{replay:?}");
+}
+
+#[test]
+fn a_disk_without_room_for_a_first_word_is_left_as_it_was() {
+    let Some(small) = Small::mount("no-room", "64k") else {
+        return;
+    };
+    // As much of it as there is room for.
+    drop(std::fs::write(small.0.join("filled"), vec![1; 64 << 10]));
+    let path = small.0.join("rec");
+    let output = roctop(&["record", "-o", path.to_str().unwrap(), "--", "true"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("No space left"), "{told}");
+    assert!(!path.exists(), "nothing is left of it");
+}
+
+#[test]
+fn a_disk_that_is_full_already_is_found_before_the_program_starts() {
+    let Some(small) = Small::mount("full-already", "500k") else {
+        return;
+    };
+    let (path, started) = (small.0.join("rec"), place("full-started").join("started"));
+    let output = roctop(&[
+        "record",
+        "-o",
+        path.to_str().unwrap(),
+        "--",
+        "touch",
+        started.to_str().unwrap(),
+    ]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("no room for a recording") && told.lines().count() == 1,
+        "{told}"
+    );
+    assert!(!started.exists() && !path.exists());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_found_before_the_program_starts() {
+    let place = place("unwritable");
+    let started = place.join("started");
+    let touch = ["touch", started.to_str().unwrap()];
+    for words in [
+        ["record", "-o", "/proc/nowhere/rec", "--"],
+        ["rocprofv3", "--kernel-trace", "-d/proc/nowhere", "--"],
+    ] {
+        let output = roctop(&[&words[..], &touch[..]].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("/proc/nowhere") && told.lines().count() == 1, "{told}");
+        assert!(!started.exists(), "{words:?} started the program");
+    }
+    std::fs::write(place.join("file"), "x").unwrap();
+    let occupied = place.to_str().unwrap();
+    let output = roctop(&[&["record", "-o", occupied, "--"][..], &touch[..]].concat());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("not empty") && told.contains("-o"), "{told}");
+    assert!(!started.exists());
+}
+
+#[test]
+fn an_address_that_is_taken_is_found_before_the_program_starts() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let place = place("taken");
+    let (rec, started) = (place.join("rec"), place.join("started"));
+    let words = [
+        "record",
+        "--metrics",
+        &address,
+        "-o",
+        rec.to_str().unwrap(),
+        "--",
+        "touch",
+        started.to_str().unwrap(),
+    ];
+    let output = roctop(&words);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("--metrics") && told.contains(&address) && told.lines().count() == 1,
+        "{told}"
+    );
+    assert!(!started.exists());
+}

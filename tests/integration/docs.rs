@@ -1,0 +1,144 @@
+//! The commands of the documents do what the documents say. A block marked `sh run` is executed as a script, the commands of
+//! one marked `sh screen` are typed at a terminal, where screens that come up are left again; both in a directory with a HIP
+//! program `app`, on the real run-time over the emulated GPU. A line that begins with `!` has to fail. Commands of other
+//! blocks are executed by a script of the repository, which `ELSEWHERE` names.
+
+mod around;
+mod person;
+
+use crate::kit::rig::rig;
+use around::Around;
+use std::path::{Path, PathBuf};
+
+/// Commands by their beginnings, the files that execute them, and the words by which they do.
+const ELSEWHERE: [(&str, &str, &str); 6] = [
+    (
+        "cargo run --release -- demo",
+        "packaging/test-fresh",
+        "cargo run --release -- demo",
+    ),
+    ("tests/run ", "packaging/test-fresh", "tests/run"),
+    ("roctop doctor --gpu ", "tests/integration/doctor_gpu.rs", "\"--gpu\""),
+    ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
+    ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
+    // What is measured by hand is compiled by tests/run, with all that is there.
+    ("cargo bench ", "tests/run", "--all-targets"),
+];
+
+/// How a block is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Script,
+    Terminal,
+    Elsewhere,
+}
+
+/// The blocks of a document that hold commands: the lines that they begin at, how they are executed, and the commands.
+fn blocks(text: &str) -> Vec<(usize, Way, Vec<&str>)> {
+    let mut found: Vec<(usize, Way, Vec<&str>)> = Vec::new();
+    let mut inside = false;
+    for (number, line) in text.lines().enumerate() {
+        if let Some(mark) = line.strip_prefix("```") {
+            let way = match mark {
+                "sh run" => Some(Way::Script),
+                "sh screen" => Some(Way::Terminal),
+                _ => mark.starts_with("sh").then_some(Way::Elsewhere),
+            };
+            inside = !inside && way.is_some();
+            if let Some(way) = way.filter(|_| inside) {
+                found.push((number + 1, way, Vec::new()));
+            }
+        } else if let Some((.., lines)) = found.last_mut().filter(|_| inside) {
+            lines.push(line);
+        }
+    }
+    found
+}
+
+/// `! command` as a line that fails when the command does not: the shell itself passes over it.
+fn strict(line: &str) -> String {
+    line.strip_prefix("! ")
+        .map_or_else(|| line.to_owned(), |command| format!("if {command}; then exit 90; fi"))
+}
+
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(root.join("docs")).unwrap();
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    all.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    all.sort();
+    all.push(root.join("README.md"));
+    all
+}
+
+#[test]
+fn every_recipe_of_the_documents_works() {
+    let Some(rig) = rig() else { return };
+    if std::env::var_os("ROCTOP_TEST_RELEASE").is_some_and(|release| release != "5.2.3") {
+        println!("skipped: the documents are tried on the installed release");
+        return;
+    }
+    let mut tried = 0;
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let name = document.file_stem().unwrap().to_string_lossy().into_owned();
+        for (line, way, commands) in blocks(&text) {
+            let Some(around) = Around::new(rig, &format!("docs-{name}-{line}"), &commands.join("\n")) else {
+                continue;
+            };
+            let what = format!("{name}.md, line {line}");
+            match way {
+                Way::Script => works_as_a_script(&around, &what, &commands),
+                Way::Terminal => assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen"),
+                Way::Elsewhere => continue,
+            }
+            tried += 1;
+        }
+    }
+    println!("{tried} blocks of the documents tried");
+    assert!(tried > 0);
+}
+
+fn works_as_a_script(around: &Around, what: &str, commands: &[&str]) {
+    let script: Vec<String> = commands.iter().map(|line| strict(line)).collect();
+    let script = script.join("\n");
+    let output = around.command(&script).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{what}: {}\n{script}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn a_command_that_is_not_tried_here_is_tried_by_a_script() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let blocks = blocks(&text).into_iter().filter(|(_, way, _)| *way == Way::Elsewhere);
+        for command in blocks.flat_map(|(.., commands)| commands) {
+            let known = ELSEWHERE.iter().find(|(beginning, ..)| command.starts_with(beginning));
+            let (_, file, words) = known.unwrap_or_else(|| panic!("{}: {command}", document.display()));
+            let script = std::fs::read_to_string(root.join(file)).unwrap();
+            assert!(script.contains(words), "{file} does not execute {command}");
+        }
+    }
+}
+
+/// The target of every link between `](` and `)` that names a file of the repository.
+#[test]
+fn every_link_between_the_documents_leads_somewhere() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let target = link.0.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let path = document.parent().unwrap().join(target);
+            assert!(path.exists(), "{}: no {target}", document.display());
+        }
+    }
+}

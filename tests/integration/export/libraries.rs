@@ -1,0 +1,184 @@
+//! Calls of libraries above HIP in the files: RCCL's by its functions, the decoders' by the tables that they hand over.
+//! The libraries are stand-ins, which compute nothing.
+
+use crate::kit::directory::place;
+use crate::kit::table::Table;
+use rusqlite::Connection;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Hands over tables as rocDecode and rocJPEG do, and calls what came back; two calls lie within a microsecond.
+const DECODER: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+static int create(void *a, void *b) { return a == (void *)1 && b == (void *)2 ? 0 : 1; }
+int main(void) {
+  typedef int (*Call)(void *, void *);
+  struct { size_t size; void *functions[2]; } decode = {sizeof decode, {(void *)create, (void *)create}}, jpeg = decode;
+  void *tables[] = {&decode}, *others[] = {&jpeg};
+  int (*set)(const char *, uint64_t, uint64_t, void **, uint64_t) = dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
+  if (!set || set("rocdecode", 600, 0, tables, 1) || set("rocjpeg", 600, 0, others, 1)) return 3;
+  int failed = ((Call)decode.functions[0])((void *)1, (void *)2) + ((Call)decode.functions[1])((void *)1, (void *)2);
+  return failed + ((Call)jpeg.functions[0])((void *)1, (void *)2);
+}
+"#;
+
+/// Compiles a source to a file beside it.
+fn compile(source: &Path, result: &Path, more: &[&str]) {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).arg(result).arg(source).args(more);
+    assert!(
+        compiler.status().unwrap().success(),
+        "{} does not compile",
+        source.display()
+    );
+}
+
+fn has_compiler() -> bool {
+    let there = Command::new("cc").arg("--version").output().is_ok();
+    if !there {
+        println!("SKIPPED: there is no cc");
+    }
+    there
+}
+
+/// Runs a program with these options; its files begin with `t`.
+fn run(place: &Path, options: &[&str], program: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    command
+        .arg("rocprofv3")
+        .args(options)
+        .args(["-o", "t", "--"])
+        .arg(program);
+    let output = command.current_dir(place).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn document(place: &Path) -> Value {
+    let text = std::fs::read_to_string(place.join("t_results.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["rocprofiler-sdk-tool"][0].clone()
+}
+
+/// The domain and name of a record, by the tables.
+fn name<'a>(document: &'a Value, record: &Value) -> (&'a str, &'a str) {
+    let kind = &document["strings"]["buffer_records"][record["kind"].as_u64().unwrap() as usize];
+    let operation = &kind["operations"][record["operation"].as_u64().unwrap() as usize];
+    (kind["kind"].as_str().unwrap(), operation.as_str().unwrap())
+}
+
+#[test]
+fn calls_of_rccl_have_a_file_and_hold_hips_calls() {
+    if !has_compiler() {
+        return;
+    }
+    let place = place("rccl");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/tests/c");
+    for (source, library) in [("fake_hip.c", "libamdhip64.so.5"), ("fake_rccl.c", "librccl.so.1")] {
+        let name = format!("-Wl,-soname,{library}");
+        compile(
+            &sources.join(source),
+            &place.join(library),
+            &["-shared", "-fPIC", &name],
+        );
+    }
+    let (search, path) = (
+        format!("-L{}", place.display()),
+        format!("-Wl,-rpath,{}", place.display()),
+    );
+    let libraries = [
+        "-Wl,--no-as-needed",
+        "-l:librccl.so.1",
+        "-l:libamdhip64.so.5",
+        &path,
+        "-ldl",
+    ];
+    compile(
+        &sources.join("rccl.c"),
+        &place.join("app"),
+        &[&[&*search][..], &libraries].concat(),
+    );
+    let formats = ["-f", "csv", "json", "pftrace", "rocpd"];
+    let options = ["--rccl-trace", "--hip-runtime-trace", "--stats"];
+    run(&place, &[&options[..], &formats].concat(), &place.join("app"));
+    let calls = Table::read(&place.join("t_rccl_api_trace.csv"));
+    assert_eq!(
+        calls.header.join(","),
+        "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"
+    );
+    assert!(calls.column("Domain").iter().all(|domain| *domain == "RCCL_API"));
+    let expected = [
+        "ncclGetUniqueId",
+        "ncclCommInitRank",
+        "ncclAllReduce",
+        "ncclAllReduce",
+        "ncclSend",
+        "ncclGetErrorString",
+        "ncclCommDestroy",
+    ];
+    assert_eq!(calls.column("Function"), expected);
+    let document = document(&place);
+    let records = document["buffer_records"]["rccl_api"].as_array().unwrap();
+    let named: Vec<(&str, &str)> = records.iter().map(|record| name(&document, record)).collect();
+    assert_eq!(named, expected.map(|function| ("RCCL_API", function)));
+    assert_eq!(
+        records[2]["args"][2],
+        serde_json::json!({ "type": "m", "name": "count", "value": "1048576" })
+    );
+    assert_eq!(records[3]["retval"]["ncclResult_t_retval"], "4");
+    // What a collective asks of HIP is a call of its own, inside of it.
+    let inner = document["buffer_records"]["hip_api"].as_array().unwrap();
+    let above: Vec<&Value> = inner.iter().map(|call| &call["correlation_id"]["ancestor"]).collect();
+    let reduces: Vec<&Value> = records[2..4]
+        .iter()
+        .map(|call| &call["correlation_id"]["internal"])
+        .collect();
+    assert_eq!(above, reduces);
+    let stats = Table::read(&place.join("t_rccl_api_stats.csv"));
+    assert_eq!(stats.rows.len(), 6, "ncclAllReduce once");
+    let domains = Table::read(&place.join("t_domain_stats.csv"));
+    let mut names = domains.column("Name");
+    names.sort_unstable();
+    assert_eq!(names, ["HIP_API", "RCCL_API"]);
+    let database = Connection::open(place.join("t_results.db")).unwrap();
+    let count: u32 = database
+        .query_row("SELECT count(*) FROM regions WHERE category = 'RCCL_API'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(count, 7);
+    let argument = "SELECT count(*) FROM events_args WHERE category = 'RCCL_API' AND arg_position = 2 \
+                    AND arg_type = 'unsigned long' AND arg_name = 'count' AND arg_value = '1048576'";
+    let count: u32 = database.query_row(argument, [], |row| row.get(0)).unwrap();
+    assert!(count > 0, "arguments have rows");
+    let trace = std::fs::read(place.join("t_results.pftrace")).unwrap();
+    assert!(trace.windows(8).any(|bytes| bytes == b"rccl_api"));
+}
+
+#[test]
+fn calls_of_the_decoders_have_files() {
+    if !has_compiler() {
+        return;
+    }
+    let place = place("decode");
+    std::fs::write(place.join("app.c"), DECODER).unwrap();
+    compile(&place.join("app.c"), &place.join("app"), &["-ldl"]);
+    run(&place, &["-s", "-f", "csv", "json"], &place.join("app"));
+    let document = document(&place);
+    for (library, domain, count) in [("rocdecode", "ROCDECODE_API", 2), ("rocjpeg", "ROCJPEG_API", 1)] {
+        let calls = Table::read(&place.join(format!("t_{library}_api_trace.csv")));
+        assert_eq!(calls.column("Domain"), vec![domain; count]);
+        let records = document["buffer_records"][format!("{library}_api")].as_array().unwrap();
+        let named: Vec<&str> = records.iter().map(|record| name(&document, record).1).collect();
+        assert_eq!(calls.column("Function"), named);
+        assert!(
+            named
+                .iter()
+                .all(|name| name.to_ascii_lowercase().starts_with(&library[..6])),
+            "{named:?}"
+        );
+    }
+    assert!(!place.join("t_rccl_api_trace.csv").exists());
+}

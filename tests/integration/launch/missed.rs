@@ -1,0 +1,82 @@
+//! Programs that use ROCm without the collector are reported, and so is the reason.
+
+use super::{place, run, text, word};
+use std::path::Path;
+
+/// A library with the name of HIP's, for programs that do nothing with it.
+fn named_as_hip(place: &Path) -> String {
+    let libc = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let libc = libc
+        .split_whitespace()
+        .find(|word| word.ends_with("/libm.so.6") || word.ends_with("/libc.so.6"));
+    let copy = place.join("libamdhip64.so.6");
+    std::fs::copy(libc.unwrap().replace("libc.so.6", "libm.so.6"), &copy).unwrap();
+    word(&copy).to_owned()
+}
+
+#[test]
+fn a_cleared_environment_is_reported() {
+    let place = place("cleared");
+    let preload = format!("LD_PRELOAD={}", named_as_hip(&place));
+    let recording = place.join("rec");
+    let output = run(&[
+        "record",
+        "-o",
+        word(&recording),
+        "--",
+        "env",
+        "-i",
+        &preload,
+        "sleep",
+        "1",
+    ]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "the program's own");
+    assert!(
+        said.contains("(sleep) used ROCm, but the collector was not loaded: its environment was cleared"),
+        "{said}"
+    );
+    let output = run(&["--no-ui", "env", "-i", &preload, "sleep", "1"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("nothing was recorded: process"), "{said}");
+    assert!(!said.contains("neither a ROCm run-time"), "{said}");
+}
+
+#[test]
+fn a_replaced_preload_is_reported() {
+    let place = place("replaced");
+    let script = format!("LD_PRELOAD={} sleep 1", named_as_hip(&place));
+    let said = text(&run(&["--no-ui", "sh", "-c", &script]).stderr);
+    assert!(said.contains("(sleep) used ROCm"), "{said}");
+    assert!(said.contains("LD_PRELOAD was replaced"), "{said}");
+    // A program with the collector is not missed, and neither is one without ROCm.
+    let script = format!("LD_PRELOAD=$LD_PRELOAD:{} sleep 1", named_as_hip(&place));
+    for script in [&*script, "env -i sleep 1"] {
+        let said = text(&run(&["--no-ui", "sh", "-c", script]).stderr);
+        assert!(!said.contains("the collector was not loaded:"), "{said}");
+    }
+}
+
+#[test]
+fn a_program_without_records_has_its_duration() {
+    let recording = place("duration").join("rec");
+    run(&["record", "-o", word(&recording), "--", "sleep", "0.5"]);
+    let said = text(&run(&["summary", word(&recording)]).stdout);
+    let first = said.lines().next().unwrap_or_default();
+    let seconds = first.rsplit(' ').nth(1).and_then(|word| word.parse::<f64>().ok());
+    assert!(seconds.is_some_and(|seconds| (0.49..30.0).contains(&seconds)), "{said}");
+}
+
+#[test]
+fn doctor_takes_the_programs_arguments() {
+    for words in [
+        &["doctor", "env", "-i", "true"][..],
+        &["doctor", "--", "env", "-i", "true"],
+    ] {
+        let output = run(words);
+        let said = text(&output.stdout);
+        assert!(said.contains("env can be recorded"), "{said}");
+        assert!(said.contains("'env -i' clears the environment"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+}
