@@ -4,9 +4,12 @@
 //! CLOCK_BOOTTIME, so that their error is that of the samples plus that by which the machines' wall clocks differ, which
 //! no recording can tell.
 
+use super::history::{self, History};
 use super::reader::{Recording, Replay, Samples};
 use crate::error::Result;
 use roctop_ring::layout::clock;
+use roctop_ring::reader::Thread;
+use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
 use roctop_trace::decode::Decoder;
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, earlier};
@@ -104,6 +107,15 @@ differ",
             )
         });
         told.collect()
+    }
+
+    /// Reads stretches of them again.
+    pub fn history(&self) -> History {
+        let part = |part: &Part<'_>| history::Part {
+            path: part.recording.path().to_owned(),
+            first: part.first,
+        };
+        History::of(self.parts.iter().map(part).collect())
     }
 
     /// Bytes of all files.
@@ -285,13 +297,25 @@ impl RawSink for Processes {
 }
 
 /// Passes on with processes numbered on and times moved.
-struct Moved<'a> {
+pub(super) struct Moved<'a> {
     first: u32,
     shift: i64,
     sink: &'a mut dyn RawSink,
 }
 
+impl<'a> Moved<'a> {
+    /// With other numbers of processes alone: records have raw times.
+    pub(super) const fn renumbered(first: u32, sink: &'a mut dyn RawSink) -> Self {
+        Self { first, shift: 0, sink }
+    }
+}
+
 impl RawSink for Moved<'_> {
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.sink
+            .records(ProcessId(process.0.saturating_add(self.first)), thread, slots);
+    }
+
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let process = ProcessId(process.0 + self.first);
         if self.shift == 0 {
