@@ -13,6 +13,8 @@ mod demo;
 mod kill;
 #[path = "export/made.rs"]
 mod made;
+#[path = "recording/past.rs"]
+mod past;
 #[path = "export/table.rs"]
 mod table;
 

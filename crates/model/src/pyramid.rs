@@ -42,6 +42,9 @@ impl Default for Reach {
 }
 
 impl Reach {
+    /// No stretch is narrower, ns.
+    pub(crate) const FINEST: u64 = 1 << FINEST;
+
     /// One that knows all of `span` in stretches that are not wider than `width`.
     pub(crate) const fn of(span: Span, width: u64) -> Self {
         // A level's stretches are wider than an eighth of the columns that it is chosen for.

@@ -61,12 +61,18 @@ impl Recall {
 pub struct Past {
     store: Store,
     span: Span,
+    width: u64,
     until: Nanos,
     calls: Vec<ApiCall>,
     dispatches: Vec<Dispatch>,
 }
 
 impl Past {
+    /// Whether columns of the window may be averages: its slices found no room, and sums are wider than a column.
+    pub fn is_coarse(&self) -> bool {
+        self.width < Reach::FINEST && self.store.forgotten() > 0
+    }
+
     /// Takes what belongs to it.
     pub fn take(&mut self, decoded: &Decoded<'_>) {
         let (here, until) = (self.span, self.until);
@@ -108,6 +114,11 @@ impl Store {
         self.is_new = true;
     }
 
+    /// How far reading has come.
+    pub const fn recalled(&self) -> &Recall {
+        &self.recall
+    }
+
     /// Until when any lane has dropped slices; 0 if none has.
     pub fn forgotten(&self) -> Nanos {
         let forgotten = self.lanes.iter().filter_map(|drawn| drawn.lane.forgotten());
@@ -140,6 +151,7 @@ impl Store {
                 ..Self::default()
             },
             span: window.span,
+            width: window.width,
             until,
             calls: Vec::new(),
             dispatches: Vec::new(),

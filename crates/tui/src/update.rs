@@ -50,8 +50,12 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
                 ui.program.typing = false;
             }
             let columns = ui.lane_columns();
-            if ui.frozen.is_none() {
-                ui.time.settle(latest, columns);
+            match &ui.frozen {
+                None => ui.time.settle(latest, columns),
+                Some(frozen) if frozen.recall != latest.recall => {
+                    ui.frozen = Some(Arc::new(frozen.recalling(latest)));
+                }
+                Some(_) => {}
             }
             escalation::tick(ui, latest)
         }
