@@ -309,7 +309,9 @@ impl Pyramid {
             reach,
             ..Self::default()
         };
-        pyramid.levels.iter_mut().for_each(|level| level.most = reach.blocks);
+        for level in &mut pyramid.levels {
+            level.most = reach.blocks;
+        }
         pyramid
     }
 

@@ -160,7 +160,9 @@ impl Store {
 
     /// Shows a part of the past that was read whole, in place of the one before.
     pub fn recall(&mut self, mut past: Past) {
-        (0..past.store.agents.len()).for_each(|agent| past.store.settle(agent));
+        for agent in 0..past.store.agents.len() {
+            past.store.settle(agent);
+        }
         let (span, until) = (past.span, past.until);
         let mut lanes = std::mem::take(&mut past.store.lane_ids);
         let mut found = past.store.lanes;

@@ -143,7 +143,9 @@ impl Decoder {
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut processes = self.processes.clone();
-        processes.iter_mut().for_each(|process| process.waiting.clear());
+        for process in &mut processes {
+            process.waiting.clear();
+        }
         Self {
             names: self.names.clone(),
             processes,
