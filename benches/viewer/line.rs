@@ -106,7 +106,7 @@ fn empty(text: &str, labels: usize) -> Option<f64> {
     let lanes = lines[top + 2..].iter().take_while(|line| line.first() == Some(&'│'));
     let last = lanes
         .clone()
-        .flat_map(|line| (labels..line.len().saturating_sub(1)).rev().find(|&x| line[x] != ' '));
+        .filter_map(|line| (labels..line.len().saturating_sub(1)).rev().find(|&x| line[x] != ' '));
     let columns = lines[top].len().saturating_sub(1 + labels);
     let filled = last.max()?.saturating_sub(labels) + 1;
     Some(1.0 - filled as f64 / columns.max(1) as f64)
