@@ -435,8 +435,12 @@ impl Exactness {
         if !snap.recall.is_possible() || moves {
             return self;
         }
+        let begin = window.span.begin;
         let past = match &snap.recall {
-            _ if self.average.is_none() => (window.span.begin <= self.since).then_some(PastState::Exact),
+            Recall::Done(span) if self.average.is_none() => {
+                (begin >= span.begin && begin < span.end && begin <= self.since).then_some(PastState::Exact)
+            }
+            _ if self.average.is_none() => None,
             recall if recall.refuses(window.span).is_some() => Some(PastState::Refused(window.span)),
             Recall::Done(_) => None,
             _ => Some(PastState::Reading),
