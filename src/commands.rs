@@ -24,7 +24,7 @@ pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
 use roctop_ring::session::ENV_DEMO;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// `roctop config`.
@@ -80,16 +80,32 @@ pub fn run(options: &cli::Run) -> Result<u8> {
             requests.len()
         );
     }
-    let make = |request: Option<&Request>| Job {
-        grace: Some(options.kill_timeout),
-        no_collect: options.no_collect,
-        output: options.app_io.clone(),
-        on_exit: options.on_exit,
-        ..job(&options.recorded, request)
-    };
-    passes(&options.words, &requests, screen, &options.look, &|request, _| {
-        make(request)
+    let output = options.output.as_deref().map(place);
+    let several = requests.len() > 1;
+    passes(&options.words, &requests, screen, &options.look, &|request, number| {
+        Job {
+            recording: output.as_deref().map(|output| pass(output, several, number)),
+            grace: Some(options.kill_timeout),
+            no_collect: options.no_collect,
+            output: options.app_io.clone(),
+            on_exit: options.on_exit,
+            ..job(&options.recorded, request)
+        }
     })
+}
+
+/// Where this rank's recording goes.
+fn place(output: &Path) -> PathBuf {
+    rank::place(output, &|name| std::env::var(name).ok())
+}
+
+/// The recording of a pass.
+fn pass(output: &Path, several: bool, number: usize) -> PathBuf {
+    if several {
+        output.join(format!("pass_{number}"))
+    } else {
+        output.to_owned()
+    }
 }
 
 /// Whether a program runs under a screen.
@@ -264,13 +280,9 @@ pub fn record(options: &cli::Record) -> Result<u8> {
     }
     let look = cli::Look::default();
     let several = requests.len() > 1;
-    let output = rank::place(&options.output, &|name| std::env::var(name).ok());
+    let output = place(&options.output);
     passes(&options.words, &requests, Screen::None, &look, &|request, number| Job {
-        recording: Some(if several {
-            output.join(format!("pass_{number}"))
-        } else {
-            output.clone()
-        }),
+        recording: Some(pass(&output, several, number)),
         metrics: options.metrics,
         most_bytes: options.max_size,
         ..job(&options.recorded, request)

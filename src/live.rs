@@ -5,6 +5,7 @@ mod attached;
 mod effects;
 pub mod ingest;
 mod launched;
+pub mod past;
 pub mod pty_keeper;
 mod replay;
 pub mod run;

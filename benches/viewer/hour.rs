@@ -16,7 +16,7 @@ const RECORDS_PER_POLL: u64 = 64_000;
 
 /// Replays `records` records, evenly over an hour of the program's time, through the viewer's own reader, decoder and
 /// store. It takes a snapshot after each poll, as the screen does, and holds the previous one in the meantime.
-pub(crate) fn table(records: u64) -> Result<()> {
+pub(crate) fn table(records: u64, memory_mib: Option<u64>) -> Result<()> {
     let load = Load {
         name: "hour",
         rings: 64,
@@ -30,10 +30,17 @@ pub(crate) fn table(records: u64) -> Result<()> {
     let file = program::make(session.path(), &load, BEGIN)?;
     let mut writer = Writer::new(&file, &load);
     let mut live = Live::new(session.path());
-    let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
+    let options = memory_mib.map_or_else(Options::default, |mib| Options {
+        slices: Options::slices_in(mib << 20),
+        ..Options::default()
+    });
+    let bound = memory_mib.unwrap_or(256);
+    let mut digest = Digest::new(Decoder::by_kind(), Store::new(options));
     let mut batch = Batch::default();
     let (mut seen, mut lost) = (0, 0);
-    println!("\n{records} records, one each {step} ns of an hour; 64 rings, 10 000 kernels; bar: 256 MiB resident.\n");
+    println!(
+        "\n{records} records, one each {step} ns of an hour; 64 rings, 10 000 kernels; bar: {bound} MiB resident.\n"
+    );
     println!("| of the hour | records | own memory, MiB | lost |");
     println!("| --- | --- | --- | --- |");
     let looks = records / RECORDS_PER_POLL;

@@ -1,12 +1,14 @@
 //! Cost of reading, decoding, storing and showing records: `cargo bench --bench viewer`. Prints targets and results.
 //!
-//! `-- reader [LOAD]`, `-- live`, `-- hour [RECORDS]` print one table each; an hour at a million records per second is
-//! `-- hour 3600000000`. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
+//! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
+//! second is `-- hour 3600000000`, and MIB is the bound of the store's memory. `-- line [SECONDS] [tcp]` shows the demo over a
+//! slow line; with `tcp` in a network namespace whose limits apply. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
 //!
 //! The collector's own writer writes the ring file; only the program is synthetic. Times are CPU times, except those
 //! from key to screen.
 
 mod hour;
+mod line;
 mod live;
 mod program;
 mod reader;
@@ -30,10 +32,15 @@ fn main() -> anyhow::Result<()> {
         reader::digest(rest.first().map_or(Ok(4_000_000), |word| word.parse())?)?;
     }
     if matches!(which, "" | "live") {
-        live::table()?;
+        live::table(if which == "live" { &rest } else { &[] })?;
     }
     if matches!(which, "" | "hour") {
-        hour::table(rest.first().map_or(Ok(RECORDS), |word| word.parse())?)?;
+        let number = |at: usize| rest.get(at).map(|word| word.parse::<u64>()).transpose();
+        hour::table(number(0)?.unwrap_or(RECORDS), number(1)?)?;
+    }
+    if which == "line" {
+        let seconds = rest.iter().find_map(|word| word.parse().ok());
+        line::table(rest.contains(&"tcp"), seconds.unwrap_or(60))?;
     }
     Ok(())
 }

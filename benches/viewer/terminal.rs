@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -11,8 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-const COLUMNS: NonZeroU16 = NonZeroU16::new(120).unwrap();
-const ROWS: NonZeroU16 = NonZeroU16::new(36).unwrap();
+use crate::line::{self, Arriving};
+
+const SIZE: (u16, u16) = (120, 36);
 /// Time after which an unchanged screen counts as stuck.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -20,42 +24,65 @@ pub(crate) struct Terminal {
     master: File,
     parser: vt100::Parser,
     child: Child,
+    /// What arrives over a slow line, if there is one between.
+    arriving: Option<Arriving>,
+    /// Bytes that were shown.
+    seen: u64,
 }
 
 impl Terminal {
-    /// Starts roctop.
-    pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
+    /// Starts a viewer, this roctop or another.
+    pub(crate) fn start(viewer: &str, arguments: &[&str]) -> Result<Self> {
+        Self::open(viewer, arguments, SIZE, Path::new("/nonexistent"))
+    }
+
+    /// Starts this roctop at the far end of a slow line, with the settings in a directory.
+    pub(crate) fn over_line(arguments: &[&str], size: (u16, u16), settings: &Path, is_tcp: bool) -> Result<Self> {
+        let mut terminal = Self::open(env!("CARGO_BIN_EXE_roctop"), arguments, size, settings)?;
+        terminal.arriving = Some(line::relay(terminal.master.try_clone()?, is_tcp)?);
+        Ok(terminal)
+    }
+
+    fn open(viewer: &str, arguments: &[&str], (columns, rows): (u16, u16), settings: &Path) -> Result<Self> {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let size = Winsize {
-            ws_row: ROWS.get(),
-            ws_col: COLUMNS.get(),
+            ws_row: rows,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
         rustix::termios::tcsetwinsize(&master, size)?;
         let name = rustix::pty::ptsname(&master, Vec::new())?;
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-        let slave = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
+        let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty())?;
         let roctop = env!("CARGO_BIN_EXE_roctop");
         // roctop's own trampoline creates the session with this terminal.
         let child = Command::new(roctop)
-            .args(["__launch", "terminal", roctop, "0", roctop])
+            .args(["__launch", "terminal", viewer, "0", viewer])
             .args(arguments)
             .env("TERM", "xterm-256color")
-            .env("XDG_CONFIG_HOME", "/nonexistent")
+            .env("XDG_CONFIG_HOME", settings)
             .env_remove("COLORTERM")
             .env_remove("NO_COLOR")
             .stdin(Stdio::from(slave.try_clone()?))
             .stdout(Stdio::from(slave.try_clone()?))
             .stderr(Stdio::from(slave))
             .spawn()?;
+        let cells = |count| NonZeroU16::new(count).context("a size of the terminal");
         Ok(Self {
             master: File::from(master),
-            parser: vt100::Parser::new(ROWS, COLUMNS, 0),
+            parser: vt100::Parser::new(cells(rows)?, cells(columns)?, 0),
             child,
+            arriving: None,
+            seen: 0,
         })
+    }
+
+    /// Bytes that were shown so far.
+    pub(crate) const fn seen(&self) -> u64 {
+        self.seen
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -77,6 +104,17 @@ impl Terminal {
 
     /// Reads the next output, if it arrives within `time`.
     fn take(&mut self, time: Duration) -> Result<()> {
+        if let Some(arriving) = &self.arriving {
+            match arriving.recv_timeout(time) {
+                Ok((due, bytes)) => {
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    self.show(&bytes);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => bail!("roctop has ended\n{}", self.text()),
+            }
+            return Ok(());
+        }
         let wait = Timespec {
             tv_sec: time.as_secs() as i64,
             tv_nsec: i64::from(time.subsec_nanos()),
@@ -88,8 +126,13 @@ impl Terminal {
         let mut buffer = vec![0; 1 << 16];
         let read = self.master.read(&mut buffer);
         let count = read.with_context(|| format!("roctop has ended\n{}", self.text()))?;
-        self.parser.process(&buffer[..count]);
+        self.show(&buffer[..count]);
         Ok(())
+    }
+
+    fn show(&mut self, bytes: &[u8]) {
+        self.seen += bytes.len() as u64;
+        self.parser.process(bytes);
     }
 
     /// Waits until the screen satisfies `wanted`; returns how long that took.
@@ -106,8 +149,13 @@ impl Terminal {
 
     /// Types keys and waits until the screen satisfies `wanted`: the latency from key to screen.
     pub(crate) fn key(&mut self, keys: &str, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
+        let began = Instant::now();
+        if self.arriving.is_some() {
+            std::thread::sleep(line::DELAY);
+        }
         self.master.write_all(keys.as_bytes())?;
-        self.wait(what, wanted)
+        self.wait(what, wanted)?;
+        Ok(began.elapsed())
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Run {
     /// No screen: print a summary on standard error when the program ends.
     #[arg(long)]
     pub no_ui: bool,
+    /// Write a recording into this directory as well: it must not exist, or be empty. The screen then shows exact data of
+    /// the whole run, and %rank%, %pid%, %hostname% and %job% are replaced.
+    #[arg(short, long, value_name = "REC")]
+    pub output: Option<PathBuf>,
     /// How long the program may take to end when it is asked to, before it is killed: after 's' of 'q', and after ctrl-c
     /// twice.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = grace, help_heading = "Program")]

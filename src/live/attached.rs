@@ -63,7 +63,8 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
                 sender.exited(pid, exit);
             }
             if options.on_exit == OnExit::Stay {
-                LoopControl::Say(end.sentence())
+                // Said before the store has the end: `q` asks no more.
+                LoopControl::ExitCause(end.sentence())
             } else {
                 LoopControl::Stop
             }

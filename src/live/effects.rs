@@ -112,8 +112,9 @@ impl EffectRunner {
             Effect::Rerun | Effect::Count(_) => {
                 LoopControl::Say("only the roctop that started the program can run it again".into())
             }
-            // The screen's own, and those for a program where there is none.
+            // The screen's own, and those for a program or a recording where there is none.
             Effect::None
+            | Effect::Recall(_)
             | Effect::Redraw
             | Effect::Ascii(_)
             | Effect::Picture(_)

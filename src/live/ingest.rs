@@ -3,6 +3,7 @@
 //! Drainer is a copy and no more, so that rings do not fill while the store or the disk is slow; it looks again sooner
 //! the fuller the rings were. What waits between the two is bounded; beyond that the rings overwrite, and it is counted.
 
+use super::past::SharedDecoder;
 use super::schedule::{Schedule, Step};
 use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
@@ -46,6 +47,7 @@ pub struct Ingest {
     reader: JoinHandle<Result<()>>,
     gauges: Option<(Sender<()>, JoinHandle<()>)>,
     consumer: JoinHandle<Result<()>>,
+    decoder: SharedDecoder,
 }
 
 /// How gauges are read: below which root, how often.
@@ -142,8 +144,9 @@ impl Ingest {
             is_shown: store.is_some(),
             is_recorded: recorder.is_some(),
         };
+        let decoder = Arc::new(Mutex::new(Decoder::by_kind()));
         let consumer = Consumer {
-            decoder: Decoder::by_kind(),
+            decoder: decoder.clone(),
             recorder,
             store,
             spare,
@@ -160,7 +163,13 @@ impl Ingest {
             reader,
             gauges,
             consumer,
+            decoder,
         })
+    }
+
+    /// The decoder, for records that are read back from the recording.
+    pub fn decoder(&self) -> SharedDecoder {
+        self.decoder.clone()
     }
 
     /// A handle for other threads.
@@ -374,7 +383,7 @@ fn health((process, pid, fill): (ProcessId, u32, u32)) -> Health {
 }
 
 struct Consumer {
-    decoder: Decoder,
+    decoder: SharedDecoder,
     recorder: Option<Recorder>,
     store: Option<Arc<Mutex<Store>>>,
     spare: SyncSender<Batch>,
@@ -383,9 +392,12 @@ struct Consumer {
 
 impl Consumer {
     fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
+        let shared = self.decoder.clone();
         for mut batch in batches {
+            // Nobody else wants it but a reader of the past, now and then.
+            let mut decoder = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let mut feeder = self.store.as_deref().map(|store| StoreFeeder {
-                decoder: &mut self.decoder,
+                decoder: &mut decoder,
                 store,
             });
             match (&mut self.recorder, &mut feeder) {
@@ -408,7 +420,8 @@ impl Consumer {
                     waker::wake();
                 }
             }
-            self.decoder.clear();
+            decoder.clear();
+            drop(decoder);
             batch.clear();
             // What others send has no room to be filled. Of what a burst left only a few are kept.
             if batch.has_room() {

@@ -7,11 +7,13 @@ use super::watched::{Shared, follow_size, lock, read_output, show_output, signal
 use crate::cli::{Look, OnExit};
 use crate::item::Exit;
 use crate::live::ingest::Ingest;
+use crate::live::past::PastReader;
 use crate::live::pty_keeper::{self, Keeper};
 use crate::live::run::{self, Job, Prepared, say};
 use crate::model::Store;
 use crate::process::launch::{self, Output, Program};
 use crate::process::supervise::end_requested;
+use crate::recording::{History, Recorder};
 use crate::session::{Live, SessionDir, Watch, refused};
 use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Screen;
@@ -31,7 +33,15 @@ use std::time::{Duration, Instant};
 /// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
 pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
     let (mut job, mut before) = (job.clone(), None);
+    let recording = job.recording.clone();
+    let mut run = 1;
     loop {
+        if let Some(first) = recording.as_ref().filter(|_| run > 1) {
+            // Beside that of the first run.
+            let mut name = first.clone().into_os_string();
+            name.push(format!("-{run}"));
+            job.recording = Some(name.into());
+        }
         let (exit, again) = live_once(program, &job, look, before)?;
         let Some((left, variables)) = again else {
             return Ok(exit);
@@ -41,6 +51,7 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
             .retain(|(name, _)| variables.iter().all(|other| other.0 != *name));
         job.variables.extend(variables);
         before = Some(left);
+        run += 1;
     }
 }
 
@@ -107,6 +118,8 @@ struct Running {
     session: SessionDir,
     store: Arc<Mutex<Store>>,
     ingest: Ingest,
+    /// Reads the past back from the recording that is being written.
+    past: Option<PastReader>,
     shared: Shared,
     /// The near end of its terminal, and the size that it has.
     master: File,
@@ -137,7 +150,13 @@ impl Running {
         let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
         let store = look.store(job.options(program));
         let source = Live::new(session.path()).owned().watched();
+        let history = job.recording.clone().zip(recorder.as_ref().map(Recorder::written));
         let ingest = Ingest::start(source, Some(store.clone()), recorder, &job.gauging())?;
+        let past = history.map(|(path, written)| {
+            let history = History::of_written(path, written.clone());
+            PastReader::start(history, Some(written), ingest.decoder(), store.clone())
+        });
+        let past = past.transpose()?;
         let shared = Shared::default();
         let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
@@ -148,6 +167,7 @@ impl Running {
             session,
             store,
             ingest,
+            past,
             shared,
             master: terminal.master,
             size,
@@ -202,6 +222,12 @@ impl Running {
                 flow
             }
             Effect::Count(names) => runner.count(names),
+            Effect::Recall(window) => {
+                if let Some(past) = &self.past {
+                    past.wish(window);
+                }
+                LoopControl::Continue
+            }
             Effect::Interrupt => signal(&self.shared, Signal::INT),
             Effect::Signal(number) => named(number, |named| signal(&self.shared, named)),
             Effect::Type(bytes) => type_to(&self.master, &bytes),

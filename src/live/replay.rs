@@ -5,6 +5,7 @@ use super::effects::{EffectRunner, Source};
 use crate::cli::Look;
 use crate::item::{Nanos, Span};
 use crate::live::ingest::Gauging;
+use crate::live::past::{PastReader, SharedDecoder};
 use crate::live::run::{say, say_all};
 use crate::model::{Mode, Options};
 use crate::process::supervise::end_requested;
@@ -29,6 +30,9 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         title: title.join(" "),
         ..Options::default()
     });
+    let decoder = SharedDecoder::default();
+    let history = Merged::new(recordings.iter().collect())?.history();
+    let past = PastReader::start(history, None, decoder.clone(), store.clone())?;
     let into = store.clone();
     // It ends with this process, when the user has seen enough.
     let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
@@ -37,8 +41,8 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
             begin: begin.saturating_add(from),
             end: begin.saturating_add(to),
         });
-        let replay = whole.items(span, &mut |_| (), &mut |items| {
-            into.lock().unwrap_or_else(PoisonError::into_inner).apply_all(&items);
+        let replay = whole.feed(&decoder, span, &mut |decoded| {
+            into.lock().unwrap_or_else(PoisonError::into_inner).take(decoded);
             waker::wake();
         })?;
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
@@ -48,6 +52,10 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     let mut runner = EffectRunner::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
     ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
+        Effect::Recall(window) => {
+            past.wish(window);
+            LoopControl::Continue
+        }
         Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
         other => runner.act(other),
     })

@@ -3,6 +3,7 @@
 mod answer;
 mod damage;
 mod kill;
+mod past;
 
 use crate::kit::demo::roctop;
 use crate::kit::directory::place;

@@ -68,7 +68,9 @@ impl Store {
             }
         }
         self.seen_all(process, calls.iter().map(|call| credible(call.span)));
-        self.tables.calls(thread, calls, &self.names);
+        if self.reach.is_none() {
+            self.tables.calls(thread, calls, &self.names);
+        }
         let last = known_at(&self.thread_lanes, thread.0);
         for nested in [false, true] {
             let here = |call: &&ApiCall| (call.parent != 0) == nested && credible(call.span).end > 0;
@@ -117,7 +119,11 @@ impl Store {
     }
 
     fn portion(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
-        self.tables.dispatches(dispatches, shapes);
+        if self.reach.is_some() {
+            self.tables.shapes_of(dispatches, shapes);
+        } else {
+            self.tables.dispatches(dispatches, shapes);
+        }
         let place = |one: &Dispatch| (one.process, one.agent, one.queue, one.stream, one.thread);
         let mut shapes = &shapes[..];
         for run in dispatches.chunk_by(|one, next| place(one) == place(next)) {
@@ -295,7 +301,7 @@ impl Store {
             return;
         };
         let is_fill = name.kernel.mangled.contains("fill");
-        if (is_fill || name.kernel.mangled.contains("copy")) && !self.copies_with_blits {
+        if (is_fill || name.kernel.mangled.contains("copy")) && !self.copies_with_blits && self.reach.is_none() {
             self.moved(dispatch, is_fill);
         }
     }
@@ -312,7 +318,9 @@ impl Store {
             destination: copy.destination,
             engine: copy.engine,
         });
-        self.tables.copy(route, copy);
+        if self.reach.is_none() {
+            self.tables.copy(route, copy);
+        }
         if is_untimed(copy.flags, copy.span.end) {
             return;
         }
@@ -345,10 +353,12 @@ impl Store {
             });
         }
         self.seen(marker.process, marker.span);
-        self.tables.marker(marker, is_mark);
-        if !is_mark {
-            self.want_work();
-            self.closed(marker);
+        if self.reach.is_none() {
+            self.tables.marker(marker, is_mark);
+            if !is_mark {
+                self.want_work();
+                self.closed(marker);
+            }
         }
         let slice = Slice {
             span: marker.span,

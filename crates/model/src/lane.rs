@@ -1,9 +1,12 @@
 //! A lane of the timeline: slices of the last while in full, and its whole past in pyramids.
 
+mod recalled;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::pyramid::{Bucket, Pyramid, lay};
+pub(crate) use self::recalled::Recalled;
+use super::pyramid::{Bucket, Pyramid, Reach, lay};
 use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 
 const CHUNK: usize = 256;
@@ -219,7 +222,11 @@ pub struct Lane {
     parts: Vec<Part>,
     /// The part that was added to last.
     near: usize,
+    /// How far its pyramids reach.
+    reach: Reach,
     forgotten_until: Nanos,
+    /// A part of its past that was read back from a recording.
+    recalled: Option<Arc<Recalled>>,
     /// Slices ever added.
     pub total: u64,
     /// Begin of the earliest slice, in lanes that have any.
@@ -231,6 +238,11 @@ pub struct Lane {
 impl Lane {
     /// An empty lane.
     pub fn new(key: LaneKey) -> Self {
+        Self::reaching(key, Reach::default())
+    }
+
+    /// An empty lane whose pyramids reach so far.
+    pub(super) fn reaching(key: LaneKey, reach: Reach) -> Self {
         Self {
             key,
             groups: VecDeque::new(),
@@ -238,7 +250,9 @@ impl Lane {
             open: Chunk::default(),
             parts: Vec::new(),
             near: 0,
+            reach,
             forgotten_until: 0,
+            recalled: None,
             total: 0,
             first: Nanos::MAX,
             last: 0,
@@ -278,7 +292,7 @@ impl Lane {
         self.near = self.parts.iter().position(known).unwrap_or_else(|| {
             self.parts.push(Part {
                 origin: wanted,
-                pyramid: Pyramid::default(),
+                pyramid: Pyramid::reaching(self.reach),
             });
             self.parts.len() - 1
         });
@@ -403,6 +417,10 @@ impl Lane {
     /// Whether all slices that touch `from`..`to` are still kept and are not more than `most`: whether [`Lane::slices`] has
     /// them.
     pub fn has_slices(&self, from: Nanos, to: Nanos, most: usize) -> bool {
+        self.has_own_slices(from, to, most) || self.count_recalled(from, to, most).is_some_and(|count| count <= most)
+    }
+
+    fn has_own_slices(&self, from: Nanos, to: Nanos, most: usize) -> bool {
         if from < self.forgotten_until || (self.kept() == 0 && self.last > 0) {
             return false;
         }
@@ -424,18 +442,21 @@ impl Lane {
     /// The slices that touch `from`..`to`, in order of begin, when all of them are still kept and are not more than
     /// `most`.
     pub fn slices(&self, from: Nanos, to: Nanos, most: usize) -> Option<Vec<Slice>> {
-        if !self.has_slices(from, to, most) {
+        let mut out: Vec<Slice> = if self.has_own_slices(from, to, most) {
+            self.inside(from, to).copied().collect()
+        } else if self.has_slices(from, to, most) {
+            self.recalled_between(from, to)
+        } else {
             return None;
-        }
-        let inside = |slice: &&Slice| slice.span.end >= from && slice.span.begin <= to;
-        let mut out: Vec<Slice> = self
-            .touching(from, to)
-            .flat_map(|chunk| &chunk.slices)
-            .filter(inside)
-            .copied()
-            .collect();
+        };
         out.sort_by_key(|slice| slice.span.begin);
         Some(out)
+    }
+
+    /// The kept slices that touch `from`..`to`.
+    fn inside(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Slice> {
+        let slices = self.touching(from, to).flat_map(|chunk| &chunk.slices);
+        slices.filter(move |slice| slice.span.end >= from && slice.span.begin <= to)
     }
 
     /// The last `most` slices in order of completion, youngest first.
@@ -456,6 +477,18 @@ impl Lane {
 
     /// The nearest slice that begins after (or before) `at` and passes a test. What cannot be nearer is not looked at.
     pub fn search(&self, at: Nanos, forward: bool, mut test: impl FnMut(&Slice) -> bool) -> Option<Slice> {
+        let own = self.search_own(at, forward, &mut test);
+        let recalled = self.recalled.as_ref();
+        let past = recalled.and_then(|recalled| recalled.lane.search_own(at, forward, &mut test));
+        let both = own.into_iter().chain(past);
+        if forward {
+            both.min_by_key(|slice| slice.span.begin)
+        } else {
+            both.max_by_key(|slice| slice.span.begin)
+        }
+    }
+
+    fn search_own(&self, at: Nanos, forward: bool, mut test: impl FnMut(&Slice) -> bool) -> Option<Slice> {
         let mut best: Option<Slice> = None;
         if forward {
             let is_near = |best: &Option<Slice>, begin: Nanos| best.is_none_or(|best| begin < best.span.begin);
@@ -498,20 +531,29 @@ impl Lane {
     /// The slice that began at `begin`.
     pub fn at(&self, begin: Nanos) -> Option<&Slice> {
         let near = self.touching(begin, begin).rev();
-        near.flat_map(|chunk| &chunk.slices)
-            .find(|slice| slice.span.begin == begin)
+        let found = near
+            .flat_map(|chunk| &chunk.slices)
+            .find(|slice| slice.span.begin == begin);
+        found.or_else(|| self.recalled.as_ref()?.lane.at(begin))
     }
 
     /// The slice that carries a correlation id, looked for from the young end.
     pub fn correlated(&self, correlation: u64) -> Option<&Slice> {
         let all = self.all().rev().flat_map(|chunk| chunk.slices.iter().rev());
-        all.take(100_000).find(|slice| slice.correlation == correlation)
+        let found = all.take(100_000).find(|slice| slice.correlation == correlation);
+        found.or_else(|| self.recalled.as_ref()?.lane.correlated(correlation))
     }
 
     /// Sums by column of the work from sources that a test takes: exact where the slices are kept and the columns are
     /// narrower than what the pyramids hold.
     pub fn columns(&self, from: Nanos, width: u64, columns: usize, takes: impl Fn(Origin) -> bool) -> Vec<Column> {
         let width = width.max(1);
+        let mut out = self.own_columns(from, width, columns, &takes);
+        self.fill_recalled(from, width, &takes, &mut out);
+        out
+    }
+
+    fn own_columns(&self, from: Nanos, width: u64, columns: usize, takes: &impl Fn(Origin) -> bool) -> Vec<Column> {
         let mut out = vec![Column::default(); columns];
         let first = self.first_exact(from, width, columns);
         let split = match self.stored_for(from, width) {
@@ -585,7 +627,9 @@ impl Lane {
         if at > self.forgotten_until && (self.kept() > 0 || self.last == 0) {
             return 0;
         }
-        self.stored_for(at, 1)
+        let own = self.stored_for(at, 1);
+        let recalled = self.recalled_in(at, at).map(|recalled| recalled.lane.stored(at));
+        recalled.map_or(own, |recalled| recalled.min(own))
     }
 
     /// Until when slices were forgotten, if any were.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Store;
 use super::lane::{Lane, LaneKey, Origin, Rooms, Slice};
+use super::pyramid::Reach;
 use roctop_trace::item::Nanos;
 
 /// A lane, and how it was when it was last shown.
@@ -15,9 +16,9 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    fn new(key: LaneKey) -> Self {
+    fn new(key: LaneKey, reach: Reach) -> Self {
         Self {
-            lane: Lane::new(key),
+            lane: Lane::reaching(key, reach),
             shown: Arc::new(Lane::new(key)),
             is_changed: false,
         }
@@ -69,10 +70,10 @@ impl Store {
         if let Some(&at) = self.lane_ids.get(&key) {
             return at;
         }
-        if key.is_of_thread() && key != key.of_others() {
+        if key.is_of_thread() && key != key.of_others() && self.reach.is_none() {
             self.make_room_for_thread();
         }
-        self.lanes.push(Drawn::new(key));
+        self.lanes.push(Drawn::new(key, self.reach.unwrap_or_default()));
         let at = self.lanes.len() as u32 - 1;
         self.lane_ids.insert(key, at);
         at

@@ -49,7 +49,7 @@ const MOST: usize = 1 << 16;
 const LAST: usize = 4096;
 
 /// Distinct shapes by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Shapes {
     all: Vec<Shape>,
     ids: FastMap<Shape, u32>,

@@ -24,6 +24,7 @@ mod placement;
 mod pyramid;
 pub mod query;
 pub mod range_attribution;
+pub mod recall;
 pub mod report;
 mod rows;
 pub mod sampled;
@@ -54,7 +55,9 @@ use self::lane_eviction::ThreadLanes;
 use self::lanes::Drawn;
 use self::memory::Memory;
 use self::output::Output;
+use self::pyramid::Reach;
 use self::range_attribution::Under;
+use self::recall::Recall;
 use self::shared_gpu::SharedState;
 use self::snapshot::{ProcessRow, Said, ending};
 use self::table::Tables;
@@ -222,6 +225,9 @@ pub struct Store {
     samples: VecDeque<(Nanos, u64)>,
     copies_with_blits: bool,
     transfers: Transfers,
+    /// Of a store that holds a part of the past only: how far its lanes reach.
+    reach: Option<Reach>,
+    recall: Recall,
     /// Whether anything that tables show came since the values were made.
     is_new: bool,
     values: Option<Arc<Values>>,
@@ -549,6 +555,7 @@ impl Store {
             ended: self.ended(),
             missed: self.missed.clone(),
             letters: self.letters.clone(),
+            recall: self.recall.clone(),
             thresholds: self.options.thresholds,
         })
     }

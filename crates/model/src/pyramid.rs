@@ -20,6 +20,47 @@ const BLOCKS: usize = 28;
 /// A span of fewer buckets goes through the open ones.
 const SHORT: u64 = 8;
 
+/// How far back a pyramid reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Work that crosses its ends counts within them only.
+    pub(crate) span: Span,
+    /// Blocks that each level keeps beside the newest.
+    pub(crate) blocks: usize,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            span: Span {
+                begin: 0,
+                end: Nanos::MAX,
+            },
+            blocks: BLOCKS,
+        }
+    }
+}
+
+impl Reach {
+    /// No stretch is narrower, ns.
+    pub(crate) const FINEST: u64 = 1 << FINEST;
+
+    /// One that knows all of `span` in stretches that are not wider than `width`.
+    pub(crate) const fn of(span: Span, width: u64) -> Self {
+        // A level's stretches are wider than an eighth of the columns that it is chosen for.
+        let finest = if width >> FACTOR > 1 << FINEST {
+            width >> FACTOR
+        } else {
+            1 << FINEST
+        };
+        let buckets = (span.end.saturating_sub(span.begin) / finest) as usize;
+        Self {
+            span,
+            blocks: buckets / BLOCK + 3,
+        }
+    }
+}
+
 /// What lies in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
@@ -160,7 +201,7 @@ impl Finest {
 
 type Block = [Bucket; BLOCK];
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Level {
     /// (number of the block, its buckets), ascending by number; shared with snapshots until another one comes.
     blocks: Arc<VecDeque<(u64, Arc<Block>)>>,
@@ -168,6 +209,19 @@ struct Level {
     newest: Option<(u64, Box<Block>)>,
     /// Blocks below this number were forgotten.
     since: u64,
+    /// Blocks that are kept beside the newest.
+    most: usize,
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self {
+            blocks: Arc::default(),
+            newest: None,
+            since: 0,
+            most: BLOCKS,
+        }
+    }
 }
 
 impl Level {
@@ -195,7 +249,7 @@ impl Level {
 
     /// Keeps as many blocks as there is room for beside the newest; the oldest go.
     fn forget(&mut self) {
-        if self.blocks.len() >= BLOCKS
+        if self.blocks.len() >= self.most
             && let Some((forgotten, _)) = Arc::make_mut(&mut self.blocks).pop_front()
         {
             self.since = forgotten + 1;
@@ -241,6 +295,7 @@ pub(crate) struct Pyramid {
     open: [(u64, Bucket); LEVELS],
     /// The same of the finest.
     finest: (u64, Finest),
+    reach: Reach,
 }
 
 const fn shift(level: usize) -> u32 {
@@ -248,6 +303,18 @@ const fn shift(level: usize) -> u32 {
 }
 
 impl Pyramid {
+    /// An empty one that reaches so far.
+    pub(crate) fn reaching(reach: Reach) -> Self {
+        let mut pyramid = Self {
+            reach,
+            ..Self::default()
+        };
+        for level in &mut pyramid.levels {
+            level.most = reach.blocks;
+        }
+        pyramid
+    }
+
     /// Adds a span of work; `begins` is false for a piece of work that was counted before.
     #[inline]
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
@@ -265,13 +332,19 @@ impl Pyramid {
 
     #[inline(never)]
     fn add_slowly(&mut self, span: Span, what: u32, begins: bool) {
+        let Span { begin, end } = self.reach.span;
+        let begins = begins && span.begin >= begin;
+        let span = Span {
+            begin: span.begin.max(begin),
+            end: span.end.min(end),
+        };
         let end = span.end;
         for number in 0..LEVELS {
             let shift = shift(number);
             let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
             let is_short = last - first < SHORT;
             // Only the newest part of a very long span fits a fine level.
-            let from = first.max((last + 1).saturating_sub((BLOCKS * BLOCK) as u64));
+            let from = first.max((last + 1).saturating_sub((self.reach.blocks * BLOCK) as u64));
             for index in from..=last {
                 let low = (index << shift).max(span.begin);
                 let high = ((index + 1) << shift).min(end);

@@ -18,6 +18,17 @@ pub(super) struct SharedState {
     pub(super) pieces: Vec<Span>,
 }
 
+impl SharedState {
+    /// The same GPU, on which nothing has run.
+    pub(super) fn idle(&self) -> Self {
+        Self {
+            agent: self.agent,
+            lane: u32::MAX,
+            ..Self::default()
+        }
+    }
+}
+
 /// Agents that may share a GPU.
 const MAX_AGENTS: usize = 1 << 12;
 

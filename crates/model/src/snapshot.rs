@@ -7,6 +7,7 @@ use super::gauges::{DeviceRow, Gauges};
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
+use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Place, Shape, ThreadStat};
@@ -275,6 +276,8 @@ pub struct Snapshot {
     pub missed: Option<Arc<str>>,
     /// Letters of the timeline, by kernel.
     pub letters: Arc<Vec<KernelId>>,
+    /// What is read back of the past.
+    pub recall: Recall,
     /// When something is worth a look.
     pub thresholds: Thresholds,
 }

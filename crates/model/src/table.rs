@@ -219,6 +219,26 @@ impl Tables {
         self.room = places;
     }
 
+    /// The index of each dispatch's geometry alone goes to `shapes`; nothing is counted.
+    pub(super) fn shapes_of(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
+        shapes.clear();
+        shapes.extend(dispatches.iter().map(|dispatch| self.shapes.id(Shape::of(dispatch))));
+    }
+
+    /// Tables that give geometries and routes the numbers that they have here, and have counted nothing.
+    pub(super) fn numbered_alike(&self) -> Self {
+        let route = |copy: &CopyStat| CopyStat {
+            route: copy.route,
+            ..CopyStat::default()
+        };
+        Self {
+            copies: self.copies.iter().map(route).collect(),
+            routes: self.routes.clone(),
+            shapes: self.shapes.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Index of a route in [`Tables::copies`].
     pub fn route(&mut self, route: Route) -> u32 {
         if let Some(&id) = self.routes.get(&route) {

@@ -8,6 +8,7 @@
 mod block;
 mod cut;
 mod file;
+mod history;
 mod index;
 mod merged;
 mod payload;
@@ -17,6 +18,7 @@ mod segment;
 mod writer;
 
 pub use cut::cut;
+pub use history::{Gap, History, Outcome, Written};
 pub use merged::Merged;
 pub use reader::{Recording, Replay};
 pub use recover::{Recovered, recover};

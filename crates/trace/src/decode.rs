@@ -89,7 +89,7 @@ impl Default for Answers {
 }
 
 /// What is known of one process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     known: bool,
     clock: Clock,
@@ -137,6 +137,29 @@ impl Decoder {
         let mut decoder = Self::default();
         decoder.names.is_endless = true;
         decoder
+    }
+
+    /// Another decoder by kind, which gives all that is known the same numbers: for records that are read again.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut processes = self.processes.clone();
+        for process in &mut processes {
+            process.waiting.clear();
+        }
+        Self {
+            names: self.names.clone(),
+            processes,
+            machines: self.machines.clone(),
+            ..Self::by_kind()
+        }
+    }
+
+    /// The clocks of all processes that have one.
+    pub fn clocks(&self) -> impl Iterator<Item = (ProcessId, &Clock)> {
+        let numbered = (0..).zip(&self.processes);
+        numbered
+            .map(|(process, state)| (ProcessId(process), &state.clock))
+            .filter(|(_, clock)| clock.is_ready())
     }
 
     /// What was decoded so far.

@@ -63,6 +63,7 @@ use self::widgets::row_cache::RowCache;
 use self::widgets::table::Scene;
 use self::widgets::{footer, header, popup};
 use roctop_model::query::Filter;
+use roctop_model::recall::Window;
 use roctop_model::{LaneKey, Mode, Slice, Snapshot};
 use roctop_trace::item::{AgentId, Nanos, Span};
 use roctop_trace::units::{self, Unit};
@@ -297,6 +298,8 @@ pub struct Ui {
     pub lag: Option<Nanos>,
     /// A word to the user, and when it was said.
     pub toast: Option<(String, Nanos)>,
+    /// The window on screen, if the past in it has to be read back.
+    past: Cell<Option<Window>>,
     hits: HitMap,
     pressed: Option<(u16, u16)>,
     leads: bool,
@@ -447,6 +450,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let snap = ui.shown(latest);
     let scene = Scene { ui, snap };
     ui.hits.clear();
+    ui.past.set(None);
     let mut canvas = Canvas { buffer, theme };
     let size = ui.room();
     if size == Size::Tiny {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::key::{Key, Mouse};
 use roctop_model::Snapshot;
+use roctop_model::recall::Window;
 use roctop_trace::item::Nanos;
 
 /// What can happen.
@@ -98,6 +99,8 @@ pub enum Effect {
     },
     /// Begin or end a recording.
     Record,
+    /// Read this window back from the recording; none: nothing is to be read any more.
+    Recall(Option<Window>),
     /// Count from another moment.
     Reset(Since),
     /// Run the program again and compare with this run.

@@ -8,8 +8,9 @@ use super::widgets::lanes::since;
 use super::widgets::rows;
 use super::widgets::table::Scene;
 use super::{Tab, Ui};
+use roctop_model::recall::Recall;
 use roctop_model::{LaneKey, Slice, Snapshot};
-use roctop_trace::item::Nanos;
+use roctop_trace::item::{Nanos, Span};
 
 const MAX_MARKS: usize = 50;
 
@@ -157,14 +158,17 @@ pub(super) fn zoom(ui: &mut Ui, snap: &Snapshot, zoom: Zoom) {
     ui.time.zoom(snap, columns, zoom, anchor);
     let from = ui.time.from(snap, columns);
     let width = ui.time.width(snap, columns);
-    if zoom == Zoom::In && width < stored(snap, from, ui.time.to(snap, columns)) {
+    let to = ui.time.to(snap, columns);
+    let span = Span { begin: from, end: to };
+    let reason = match &snap.recall {
+        Recall::None => Some("R keeps all"),
+        recall => recall.refuses(span),
+    };
+    if let Some(reason) = reason.filter(|_| zoom == Zoom::In && width < stored(snap, from, to)) {
         ui.time = before;
         let exact = snap.lanes.iter().filter_map(|lane| lane.forgotten()).max().unwrap_or(0);
         let since = since(exact.saturating_sub(snap.origin));
-        ui.say(
-            snap,
-            &format!("no finer here: exact data begin at {since}; R keeps all"),
-        );
+        ui.say(snap, &format!("no finer here: exact data begin at {since}; {reason}"));
     }
 }
 

@@ -43,15 +43,23 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
         Msg::Fate(text) => {
             ui.say(latest, &text);
             ui.program.fate = Some(text);
+            close_quit(ui);
             Effect::None
         }
         Msg::Tick => {
             if ui.program.typing && !latest.is_running() {
                 ui.program.typing = false;
             }
+            if !latest.is_running() {
+                close_quit(ui);
+            }
             let columns = ui.lane_columns();
-            if ui.frozen.is_none() {
-                ui.time.settle(latest, columns);
+            match &ui.frozen {
+                None => ui.time.settle(latest, columns),
+                Some(frozen) if frozen.recall != latest.recall => {
+                    ui.frozen = Some(Arc::new(frozen.recalling(latest)));
+                }
+                Some(_) => {}
             }
             escalation::tick(ui, latest)
         }
@@ -84,6 +92,13 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     match keymap::action(&ui.prefs.keys, ui.tab, key) {
         Some(action) => act(ui, latest, action),
         None => Effect::None,
+    }
+}
+
+/// The program has ended: what is to become of it is no question any more.
+fn close_quit(ui: &mut Ui) {
+    if ui.popup == Some(Popup::Quit) {
+        ui.popup = None;
     }
 }
 

@@ -164,3 +164,40 @@ fn a_viewer_comes_and_goes_while_the_program_goes_on() {
     send("TERM", running.id());
     let _ = running.wait();
 }
+
+/// Attaches to a program that never has a ring, ends it with its roctop, and quits.
+fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
+    let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["--no-ui", "sleep", "60"])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let session = running.id().to_string();
+    attach(&session).keys("qd");
+    let mut viewer = Terminal::start(
+        &std::env::temp_dir(),
+        80,
+        24,
+        &[&["attach", &session], words].concat(),
+        &[],
+    );
+    viewer.shows("LIVE");
+    send("TERM", running.id());
+    let _ = running.wait();
+    if words.is_empty() {
+        viewer.shows("ended");
+        viewer.keys("q");
+    }
+    let status = viewer.end();
+    (viewer, status)
+}
+
+#[test]
+fn a_program_that_ended_before_it_had_a_ring_is_not_asked_about() {
+    let (_, stays) = quit_at_end(&[]);
+    assert!(stays.success());
+    let (closed, status) = quit_at_end(&["--on-exit", "quit"]);
+    assert!(status.success());
+    closed.shows("the program has ended: process");
+}

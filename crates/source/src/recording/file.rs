@@ -146,6 +146,18 @@ impl File {
         Ok(self.payload(at, head)?.map(|payload| (head, payload)))
     }
 
+    /// The first whole block from a place on, and where it is; none while there is no further one.
+    pub(super) fn next_block(&self, from: u64) -> io::Result<Option<(u64, Head, Vec<u8>)>> {
+        let mut at = from;
+        while at < self.size {
+            if let Some((head, payload)) = self.block(at)? {
+                return Ok(Some((at, head, payload)));
+            }
+            at = self.next_magic(at + 1)?;
+        }
+        Ok(None)
+    }
+
     /// The header at a place; none when it is not whole, or its block would not end in the file.
     fn head(&self, at: u64) -> io::Result<Option<Head>> {
         if at >= self.size {

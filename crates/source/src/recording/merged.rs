@@ -4,14 +4,18 @@
 //! CLOCK_BOOTTIME, so that their error is that of the samples plus that by which the machines' wall clocks differ, which
 //! no recording can tell.
 
+use super::history::{self, History};
 use super::reader::{Recording, Replay, Samples};
 use crate::error::Result;
 use roctop_ring::layout::clock;
+use roctop_ring::reader::Thread;
+use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
-use roctop_trace::decode::Decoder;
+use roctop_trace::decode::{Decoded, Decoder};
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, earlier};
-use roctop_trace::raw::{Raw, RawSink};
+use roctop_trace::raw::{Raw, RawSink, split};
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Items are passed on after so many things.
 const BATCH: u32 = 4096;
@@ -104,6 +108,15 @@ differ",
             )
         });
         told.collect()
+    }
+
+    /// Reads stretches of them again.
+    pub fn history(&self) -> History {
+        let part = |part: &Part<'_>| history::Part {
+            path: part.recording.path().to_owned(),
+            first: part.first,
+        };
+        History::of(self.parts.iter().map(part).collect())
     }
 
     /// Bytes of all files.
@@ -207,6 +220,28 @@ differ",
         self.decode(Decoder::with_every_text(), span, read, take)
     }
 
+    /// Decodes everything that may touch `span` by a decoder that others may fork meanwhile, each batch to `take`.
+    pub fn feed(
+        &self,
+        decoder: &Mutex<Decoder>,
+        span: Option<Span>,
+        take: &mut dyn FnMut(&Decoded<'_>),
+    ) -> Result<Replay> {
+        let dated = self.dated(Decoder::by_kind())?;
+        *decoder.lock().unwrap_or_else(PoisonError::into_inner) = dated;
+        let mut feeding = Feeding { decoder, take };
+        let replay = self.deliver(span, &mut |_| (), &mut feeding)?;
+        feeding.hand_over(1);
+        if let Some(lost) = damage(&replay) {
+            (feeding.take)(&Decoded {
+                items: &[lost],
+                calls: &[],
+                dispatches: &[],
+            });
+        }
+        Ok(replay)
+    }
+
     fn decode(
         &self,
         decoder: Decoder,
@@ -220,12 +255,7 @@ differ",
             pending: 0,
         };
         let replay = self.deliver(span, read, &mut batches)?;
-        if replay.damaged > 0 {
-            let lost = Item::Lost {
-                process: ProcessId(0),
-                reason: LossReason::Damaged,
-                records: replay.damaged.max(replay.missing),
-            };
+        if let Some(lost) = damage(&replay) {
             (batches.take)(vec![lost]);
         }
         let rest = batches.decoder.take_items();
@@ -285,13 +315,25 @@ impl RawSink for Processes {
 }
 
 /// Passes on with processes numbered on and times moved.
-struct Moved<'a> {
+pub(super) struct Moved<'a> {
     first: u32,
     shift: i64,
     sink: &'a mut dyn RawSink,
 }
 
+impl<'a> Moved<'a> {
+    /// With other numbers of processes alone: records have raw times.
+    pub(super) const fn renumbered(first: u32, sink: &'a mut dyn RawSink) -> Self {
+        Self { first, shift: 0, sink }
+    }
+}
+
 impl RawSink for Moved<'_> {
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.sink
+            .records(ProcessId(process.0.saturating_add(self.first)), thread, slots);
+    }
+
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let process = ProcessId(process.0 + self.first);
         if self.shift == 0 {
@@ -314,6 +356,54 @@ impl RawSink for Moved<'_> {
                 self.sink.take(process, &Raw::Gauges(&samples));
             }
             other => self.sink.take(process, other),
+        }
+    }
+}
+
+/// What damage has cost.
+fn damage(replay: &Replay) -> Option<Item> {
+    let lost = Item::Lost {
+        process: ProcessId(0),
+        reason: LossReason::Damaged,
+        records: replay.damaged.max(replay.missing),
+    };
+    (replay.damaged > 0).then_some(lost)
+}
+
+/// Decodes by a shared decoder, batch by batch.
+struct Feeding<'a> {
+    decoder: &'a Mutex<Decoder>,
+    take: &'a mut dyn FnMut(&Decoded<'_>),
+}
+
+impl Feeding<'_> {
+    /// Hands on what was decoded if it is that much.
+    fn hand_over(&mut self, least: usize) {
+        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        if decoder.pending() >= least {
+            (self.take)(&decoder.decoded());
+            decoder.clear();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Decoder> {
+        self.decoder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RawSink for Feeding<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.lock().take(process, raw);
+        self.hand_over(BATCH as usize);
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let mut rest = slots;
+        while !rest.is_empty() {
+            let (portion, later) = split(rest, BATCH as usize);
+            self.lock().records(process, thread, portion);
+            self.hand_over(BATCH as usize);
+            rest = later;
         }
     }
 }

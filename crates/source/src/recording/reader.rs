@@ -2,13 +2,14 @@
 
 use super::block::{Head, Kind};
 use super::file::File;
+use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
 use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
 use crate::error::{Error, Result};
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
-use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span};
+use roctop_trace::item::{Item, LossReason, ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use serde::de::DeserializeOwned;
@@ -155,6 +156,12 @@ impl Recording {
         Ok(())
     }
 
+    /// Files of records with their numbers, in the order in which they were written.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (u32, &Path)> {
+        let segments = self.files.iter().filter(|file| !Self::is_facts(file));
+        segments.map(|file| (Self::number(file), file.as_path()))
+    }
+
     /// Bytes of all its files.
     pub fn bytes(&self) -> u64 {
         let sizes = self.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
@@ -204,18 +211,8 @@ impl Recording {
         };
         let clocks = self.clocks()?;
         let touches = |entry: &Entry| {
-            if entry.kind != Kind::RECORDS {
-                return true;
-            }
-            let Some(clock) = clocks.get(&ProcessId(entry.owner.process & 0xffff)) else {
-                return true;
-            };
-            let within = |(least, greatest): (u64, u64), convert: &dyn Fn(u64) -> Nanos| {
-                least <= greatest && convert(greatest.max(1)) >= span.begin && convert(least) <= span.end
-            };
-            let Times { ticks, hsa } = entry.times;
-            let nothing = ticks.0 > ticks.1 && hsa.0 > hsa.1;
-            nothing || within(ticks, &|time| clock.ticks(time)) || within(hsa, &|time| clock.hsa(time))
+            let clock = clocks.get(&ProcessId(entry.owner.process & 0xffff));
+            entry.kind != Kind::RECORDS || touches(entry, clock, span)
         };
         self.deliver_blocks(&touches, read, sink)
     }

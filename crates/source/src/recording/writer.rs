@@ -1,6 +1,7 @@
 //! Writes a recording: collects records by thread and flushes them as blocks, all the time.
 
 use super::block::{Kind, Owner};
+use super::history::Written;
 use super::index::Times;
 use super::payload;
 use super::segment::Segments;
@@ -14,6 +15,7 @@ use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A thread's records are written out when there are this many bytes of them.
@@ -58,6 +60,7 @@ pub struct Recorder {
     missing: u64,
     /// Told when the disk is full, and when it no longer is.
     word: Option<fn(&str)>,
+    written: Arc<Written>,
 }
 
 /// What could not be done when the disk is full from the start.
@@ -139,6 +142,7 @@ impl Recorder {
             pending: Vec::new(),
             missing: 0,
             word: None,
+            written: Arc::default(),
         })
     }
 
@@ -149,6 +153,11 @@ impl Recorder {
             self.files.limit(most);
         }
         self
+    }
+
+    /// How far it is written, for who reads it meanwhile.
+    pub fn written(&self) -> Arc<Written> {
+        self.written.clone()
     }
 
     /// Tells `word` at once when the disk is full, and when it no longer is.
@@ -268,6 +277,7 @@ impl Recorder {
         if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
             let records = u64::from(Times::of(payload::slots(&payload::words(bytes))).1);
             self.missing += records;
+            self.written.misses(records);
             *self.lost.entry(key).or_default() += records;
         }
     }
@@ -356,6 +366,9 @@ impl RawSink for Recorder {
                 if self.flushed.elapsed() >= AGE {
                     self.flush_all();
                     self.write(Kind::NOW, owner, &at.to_le_bytes());
+                    if self.full.is_none() {
+                        self.written.reaches(*at);
+                    }
                 }
             }
         }

@@ -16,7 +16,7 @@ const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
 const LATE_TEXTS: usize = 1 << 15;
 
 /// Numbers given out.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Names {
     kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
     operations: HashMap<(u8, Arc<str>), OperationId>,

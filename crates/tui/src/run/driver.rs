@@ -13,6 +13,7 @@ use crate::screen::Screen;
 use crate::throttle::Throttle;
 use crate::waker;
 use crate::{Effect, Msg, Own, Since, Ui, picture, update, view};
+use roctop_model::recall::Window;
 use roctop_model::{Fresh, Snapshot, Store};
 use roctop_trace::clocks::{boottime, of_process, of_thread};
 
@@ -63,6 +64,8 @@ pub(super) struct Driver<'a> {
     is_dirty: bool,
     /// The user did something that is not shown yet.
     is_answer: bool,
+    /// The window whose past was asked for last.
+    asked: Option<Window>,
 }
 
 impl<'a> Driver<'a> {
@@ -98,6 +101,7 @@ impl<'a> Driver<'a> {
             making: Duration::ZERO,
             is_dirty: true,
             is_answer: false,
+            asked: None,
         }
     }
 
@@ -127,6 +131,10 @@ impl<'a> Driver<'a> {
         self.fit();
         self.screen.set_raw(self.ui.program.typing)?;
         self.draw()?;
+        let wanted = self.ui.past.get();
+        if wanted != std::mem::replace(&mut self.asked, wanted) && !self.perform(Effect::Recall(wanted))? {
+            return Ok(false);
+        }
         if !self.perform(Effect::Idle)? {
             return Ok(false);
         }

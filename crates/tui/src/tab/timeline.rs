@@ -17,6 +17,8 @@ use crate::widgets::rows;
 use crate::widgets::table::Scene;
 use roctop_model::LaneKey;
 use roctop_model::analysis::usage;
+use roctop_model::recall::Window;
+use roctop_trace::item::Span;
 use roctop_trace::units;
 
 /// The stretch of time on screen for lanes of this width.
@@ -233,7 +235,14 @@ pub(crate) fn panel(
         }
     }
     overlay::flow(canvas, &ends);
-    let exactness = Exactness::of(scene, shown.iter().flat_map(|shown| &shown.layers));
+    let window = Window {
+        span: Span {
+            begin: stretch.from,
+            end: stretch.to(columns),
+        },
+        width: stretch.width,
+    };
+    let exactness = Exactness::of(scene, shown.iter().flat_map(|shown| &shown.layers)).in_window(scene, window);
     let hidden = tracks.len() - first - shown.len();
     let note = match (hidden, first) {
         (0, 0) => return exactness,

@@ -18,8 +18,9 @@ use crate::jump::of_selected;
 use crate::theme::Role;
 use crate::track::Track;
 use roctop_model::analysis::usage;
+use roctop_model::recall::{Recall, Window};
 use roctop_model::{Column, LaneKey, Resolution, Slice};
-use roctop_trace::item::Nanos;
+use roctop_trace::item::{Nanos, Span};
 use roctop_trace::units;
 
 /// Adds slices up by column, exactly.
@@ -391,6 +392,19 @@ pub(crate) struct Exactness {
     pub(crate) average: Option<u64>,
     pub(crate) is_mixed: bool,
     pub(crate) since: Nanos,
+    /// How the past in the window is read back; none where all of it is kept, or nothing can be read back.
+    past: Option<PastState>,
+}
+
+/// How the past in the window is read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PastState {
+    /// It will be there in a moment.
+    Reading,
+    /// It is there.
+    Exact,
+    /// It cannot be had.
+    Refused(Span),
 }
 
 impl Exactness {
@@ -414,13 +428,42 @@ impl Exactness {
         self.since = self.since.max(forgotten.max().unwrap_or(0));
     }
 
+    /// The same for this window. Asks for its past where it is not exact, unless the window moves on by itself.
+    pub(crate) fn in_window(self, scene: &Scene<'_>, window: Window) -> Self {
+        let (ui, snap) = (scene.ui, scene.snap);
+        let moves = (ui.time.follows || ui.time.fits) && snap.is_running() && ui.frozen.is_none();
+        if !snap.recall.is_possible() || moves {
+            return self;
+        }
+        let begin = window.span.begin;
+        let past = match &snap.recall {
+            Recall::Done(span) if self.average.is_none() => {
+                (begin >= span.begin && begin < span.end && begin <= self.since).then_some(PastState::Exact)
+            }
+            _ if self.average.is_none() => None,
+            recall if recall.refuses(window.span).is_some() => Some(PastState::Refused(window.span)),
+            Recall::Done(_) => None,
+            _ => Some(PastState::Reading),
+        };
+        if self.average.is_some() {
+            ui.past.set(Some(window));
+        }
+        Self { past, ..self }
+    }
+
     /// In words; nothing where all is exact, or sums that are not wider than a column.
     pub(crate) fn words(self, scene: &Scene<'_>) -> Option<String> {
         let since = since(self.since.saturating_sub(scene.snap.origin));
-        match self.average {
-            Some(stored) => Some(format!("averages of {}; exact since {since}", units::duration(stored))),
-            None if self.is_mixed => Some("too many sources to distinguish at this zoom".into()),
-            None => None,
+        match (self.average.map(units::duration), self.past) {
+            (Some(stored), Some(PastState::Reading)) => Some(format!("averages of {stored}; reading…")),
+            (Some(stored), Some(PastState::Refused(span))) => {
+                let reason = scene.snap.recall.refuses(span).unwrap_or_default();
+                Some(format!("averages of {stored}; {reason}"))
+            }
+            (Some(stored), _) => Some(format!("averages of {stored}; exact since {since}")),
+            (None, Some(PastState::Exact)) => Some("exact from recording".into()),
+            (None, _) if self.is_mixed => Some("too many sources to distinguish at this zoom".into()),
+            (None, _) => None,
         }
     }
 }
