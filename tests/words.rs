@@ -20,7 +20,7 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 20] = [
     "xtask",
     "preload/core",
     "preload/ring",
@@ -35,6 +35,8 @@ const ROOMS: [&str; 18] = [
     "fuzz",
     "benches",
     "src",
+    "crates/trace",
+    "crates/source",
     "crates/tui",
     "crates/bundle",
     "crates/scenario",

@@ -2,7 +2,7 @@
 
 use super::view::View;
 use hip_functions::{ROWS, signature};
-use roctop_trace::arguments::GIVEN;
+use roctop_trace::arguments::RESULT_ARROW;
 use roctop_trace::item::ApiCall;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -90,7 +90,7 @@ fn parts(function: &str, text: &str) -> Vec<Argument> {
             || ("", Cow::Owned(name.to_owned())),
             |(kind, name)| (kind.as_str(), Cow::Borrowed(*name)),
         );
-        let (value, given) = value.split_once(GIVEN).unwrap_or((value, ""));
+        let (value, given) = value.split_once(RESULT_ARROW).unwrap_or((value, ""));
         Argument {
             kind,
             name,

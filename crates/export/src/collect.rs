@@ -201,7 +201,7 @@ pub fn collect(
     });
     let mut collector = Collector::new(place);
     progress.begin("reading", whole.bytes());
-    let replay = whole.items_with_every_text(span, &mut |bytes| progress.add(bytes), &mut |items| {
+    let replay = whole.items_with_unlimited_texts(span, &mut |bytes| progress.add(bytes), &mut |items| {
         collector.take(items);
     })?;
     let mut collected = collector.finish()?;

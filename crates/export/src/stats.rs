@@ -8,7 +8,7 @@ use super::records::Row;
 use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::error::Result;
-use roctop_trace::decode::MANY_TEXTS;
+use roctop_trace::decode::OVERFLOW_TEXT;
 use roctop_trace::item::{ApiCall, Span};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -107,7 +107,7 @@ impl Domain {
             if let Some(total) = totals.get_mut(name) {
                 return total.add(span.duration());
             }
-            let name = if totals.len() < MAX_NAMES { name } else { MANY_TEXTS };
+            let name = if totals.len() < MAX_NAMES { name } else { OVERFLOW_TEXT };
             totals.entry(name.to_owned()).or_default().add(span.duration());
         })?;
         let mut rows: Vec<(String, Total)> = totals.into_iter().collect();

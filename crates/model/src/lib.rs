@@ -63,7 +63,7 @@ use self::union::Gathered;
 use roctop_ring::record::status;
 use roctop_trace::decode::Decoded;
 use roctop_trace::item::{
-    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
+    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, session_origin,
 };
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::pc_sampling::Sample;
@@ -459,7 +459,7 @@ impl Store {
     }
 
     fn began(&mut self, at: Nanos) {
-        self.origin = earlier(self.origin, at);
+        self.origin = session_origin(self.origin, at);
     }
 
     fn seen(&mut self, process: ProcessId, span: Span) {
