@@ -20,7 +20,7 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 20] = [
+const ROOMS: [&str; 21] = [
     "xtask",
     "preload/core",
     "preload/ring",
@@ -37,6 +37,7 @@ const ROOMS: [&str; 20] = [
     "src",
     "crates/trace",
     "crates/source",
+    "crates/model",
     "crates/tui",
     "crates/bundle",
     "crates/scenario",
