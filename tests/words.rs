@@ -20,7 +20,7 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 22] = [
     "xtask",
     "preload/core",
     "preload/ring",
@@ -38,6 +38,7 @@ const ROOMS: [&str; 21] = [
     "crates/trace",
     "crates/source",
     "crates/model",
+    "crates/export",
     "crates/tui",
     "crates/bundle",
     "crates/scenario",
