@@ -20,11 +20,13 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 22] = [
+const ROOMS: [&str; 24] = [
     "xtask",
+    "preload/src",
     "preload/core",
     "preload/ring",
     "preload/gate",
+    "preload/gpu-check",
     "preload/hip-functions",
     "preload/hsa-sys",
     "preload/hip-sys",
