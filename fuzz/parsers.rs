@@ -167,7 +167,11 @@ fn range(bytes: &[u8]) {
 fn words(bytes: &[u8]) {
     let text = utf8(bytes);
     let one = [text.clone()];
-    let _ = (request::names(&one), request::kernels(&one), SamplingRequest::parse(&text));
+    let _ = (
+        request::names(&one),
+        request::kernels(&one),
+        SamplingRequest::parse(&text),
+    );
     if let Ok(ranges) = request::iterations(&one) {
         assert!(ranges.iter().all(|(from, to)| *from > 0 && from <= to));
     }

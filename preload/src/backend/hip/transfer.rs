@@ -5,7 +5,7 @@
 use crate::backend::hsa;
 use crate::collector::{self, Call};
 use hip_sys::function::Place;
-use hip_sys::moves::{Moves, Way};
+use hip_sys::moves::{Direction, Moves};
 use roctop_ring::record::{Transfer, direction};
 
 /// Records a call's transfer; `fetch` returns an argument word.
@@ -20,12 +20,12 @@ pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(Place) -> u64) {
         return;
     }
     let (dst, src) = (fetch(moves.dst), fetch(moves.src));
-    let asked = match moves.way {
-        Way::HostToDevice => direction::H2D,
-        Way::DeviceToHost => direction::D2H,
-        Way::DeviceToDevice => direction::D2D,
-        Way::Fill => direction::FILL,
-        Way::Kind(place) => of_kind(fetch(place)),
+    let asked = match moves.direction {
+        Direction::HostToDevice => direction::H2D,
+        Direction::DeviceToHost => direction::D2H,
+        Direction::DeviceToDevice => direction::D2D,
+        Direction::Fill => direction::FILL,
+        Direction::Kind(place) => of_kind(fetch(place)),
     };
     let [dst_agent, src_agent] = hsa::memory::owners([dst, src]);
     let known = match asked {
