@@ -20,7 +20,7 @@ const FILES: [&str; 8] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 24] = [
+const ROOMS: [&str; 25] = [
     "xtask",
     "preload/src",
     "preload/core",
@@ -33,6 +33,7 @@ const ROOMS: [&str; 24] = [
     "preload/roctx",
     "preload/roctracer",
     "tests/rig",
+    "tests/emulated-gpu",
     "tests/docs",
     "fuzz",
     "benches",
