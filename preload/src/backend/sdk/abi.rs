@@ -159,7 +159,7 @@ impl Agent {
         if unsafe { at.cast::<u64>().read_unaligned() } < AGENT_BYTES {
             return None;
         }
-        // SAFETY: inside the bytes that are there.
+        // SAFETY: the size above covers every offset below.
         let word = |offset: usize| unsafe { at.add(offset).cast::<u32>().read_unaligned() };
         // SAFETY: as above.
         let long = |offset: usize| unsafe { at.add(offset).cast::<u64>().read_unaligned() };

@@ -224,7 +224,7 @@ unsafe fn decode(kind: u32, payload: *const u8) -> Option<PcSample> {
         count_unknown("PC samples", size);
         return None;
     }
-    // SAFETY: inside the bytes that are there.
+    // SAFETY: the size above covers every offset below.
     let long = |at: usize| unsafe { payload.add(at).cast::<u64>().read_unaligned() };
     // SAFETY: as above.
     let word = |at: usize| unsafe { payload.add(at).cast::<u32>().read_unaligned() };
