@@ -5,7 +5,7 @@
 //! the core (`preload/core`).
 //!
 //! Rules: nothing happens without `ROCTOP_SESSION`. Every path calls the real function exactly once and preserves
-//! errno. The hot path has no allocation, lock, system call or output. A panic switches the collector off for good, and
+//! errno. The hot path has no allocation, lock, system call or output. A panic permanently switches the collector off, and
 //! the program continues.
 //!
 //! Deliberately absent: signal handlers, threads before interception starts, and any output.

@@ -43,7 +43,7 @@ pub(crate) fn engage_work(operations: Range<u32>) {
     }
 }
 
-/// Is a run-time loaded?
+/// Whether a run-time is loaded.
 pub(crate) fn is_loaded() -> bool {
     hip().is_some()
 }

@@ -213,7 +213,7 @@ pub unsafe extern "C" fn rocprofiler_configure(
         return std::ptr::null();
     }
     if version >= 10_000 && !client.is_null() {
-        // SAFETY: from 1.0 on the id is {size, name, handle}; the name is ours to set, and lives for ever.
+        // SAFETY: from 1.0 on the id is {size, name, handle}; the name is ours to set, and is never freed.
         unsafe { client.cast::<*const c_char>().add(1).write(c"roctop".as_ptr()) };
     }
     &raw const abi::CONFIGURED

@@ -75,7 +75,7 @@ pub(crate) fn open() -> &'static Process {
         let exchange = CURRENT.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
         // The parent's state in a forked child, or our own if another thread's was first: nobody uses its files.
         let unused = if exchange.is_ok() { old } else { new };
-        // SAFETY: both are null or leaked boxes, readable for good.
+        // SAFETY: both are null or leaked boxes, never freed.
         if let Some(process) = unsafe { unused.as_ref() } {
             process.close_descriptors();
         }

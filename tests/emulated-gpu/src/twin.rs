@@ -39,7 +39,7 @@ pub(crate) fn execute(name: &str, arguments: u64, grid: [u32; 3], workgroup: [u1
         return;
     }
     let Ok(name) = CString::new(name) else { return };
-    // SAFETY: the library is open for ever, the name is terminated.
+    // SAFETY: the library is never closed, the name is terminated.
     let twin = unsafe { libc::dlsym(library, name.as_ptr()) };
     if twin.is_null() {
         return;

@@ -429,7 +429,7 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     let process = process::get()?;
     let queue = new(hsa, process, agent, handle, By::Interception);
     let context = std::ptr::from_ref(queue).cast_mut().cast();
-    // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
+    // SAFETY: the queue was made by `intercept_create`; the context is never freed.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
         leave(handle as u64);
         forget(queue, true);

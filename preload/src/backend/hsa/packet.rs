@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn handler(
     context: *mut c_void,
     writer: Writer,
 ) {
-    // SAFETY: the context is the queue that `intercept` registered; it lives for ever.
+    // SAFETY: the context is the queue that `intercept` registered; it is never freed.
     let queue = unsafe { &*context.cast::<Queue>() };
     let packets = wall(packets, || whole(queue, packets, count, index));
     let is_rewritten = wall(false, || {

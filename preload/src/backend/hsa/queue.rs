@@ -77,7 +77,7 @@ pub(crate) struct Queue {
 
 // SAFETY: `out`, `whole` and `handed` are used by the handler alone, which the run-time calls under the queue's lock.
 unsafe impl Sync for Queue {}
-// SAFETY: everything a queue points to lives for ever.
+// SAFETY: everything a queue points to is never freed.
 unsafe impl Send for Queue {}
 
 impl Queue {

@@ -92,7 +92,7 @@ fn configure(sdk: &Sdk, agent: &OnAgent, config: u64) -> Result<&'static mut OnD
         is_started: false,
     }));
     let config: *mut c_void = std::ptr::from_mut(Box::leak(Box::new(device.config))).cast();
-    // SAFETY: the function has the type asked for, and the number that it gets lives for ever.
+    // SAFETY: the function has the type asked for, and the number that it gets is never freed.
     check(unsafe { count(context, NO_BUFFER, agent.id, choose, config) })?;
     Ok(device)
 }

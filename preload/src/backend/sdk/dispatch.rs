@@ -78,7 +78,7 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     // SAFETY: room for the answer.
     let mut answer = unsafe { create(&raw mut context) };
     if answer == SUCCESS {
-        // SAFETY: the functions have the types asked for and live for ever.
+        // SAFETY: the functions have the types asked for and are never unloaded.
         answer = unsafe { count(context, dispatched, std::ptr::null_mut(), counted, std::ptr::null_mut()) };
     }
     if answer != SUCCESS {
@@ -152,7 +152,7 @@ fn others(sdk: &Sdk, request: &Request, create: CreateFn) -> Option<u64> {
 fn trace(sdk: &Sdk, context: u64, kind: u32, what: &str) -> bool {
     let Some(trace) = sdk.trace else { return true };
     let (all, none) = (std::ptr::null(), std::ptr::null_mut());
-    // SAFETY: the function has the type asked for and lives for ever; no operations means all.
+    // SAFETY: the function has the type asked for and is never unloaded; no operations means all.
     let answer = unsafe { trace(context, kind as c_int, all, 0, traced, none) };
     is_done(sdk, answer, what)
 }

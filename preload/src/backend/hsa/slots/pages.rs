@@ -135,7 +135,7 @@ pub(crate) fn fill() {
         all.push([until, address + bytes - until]);
     }
     drop(all);
-    // SAFETY: the memory lives for ever, and its contents stay as they are. Kernels before 5.14 refuse.
+    // SAFETY: the memory is never freed, and its contents stay as they are. Kernels before 5.14 refuse.
     unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_POPULATE_WRITE) };
 }
 
