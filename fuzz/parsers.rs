@@ -5,7 +5,7 @@ use roctop::counters::request;
 use roctop::export::options::parse_range;
 use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
-use roctop::pc_sampling::Wish;
+use roctop::pc_sampling::SamplingRequest;
 use roctop::process::elf::kind;
 use roctop::query::{self, Field, Filter};
 use roctop::recording::{MANIFEST, Recording};
@@ -167,7 +167,11 @@ fn range(bytes: &[u8]) {
 fn words(bytes: &[u8]) {
     let text = utf8(bytes);
     let one = [text.clone()];
-    let _ = (request::names(&one), request::kernels(&one), Wish::parse(&text));
+    let _ = (
+        request::names(&one),
+        request::kernels(&one),
+        SamplingRequest::parse(&text),
+    );
     if let Ok(ranges) = request::iterations(&one) {
         assert!(ranges.iter().all(|(from, to)| *from > 0 && from <= to));
     }

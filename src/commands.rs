@@ -306,7 +306,7 @@ fn requests(options: &cli::Counting) -> Result<Vec<Request>> {
 /// `roctop doctor`: what will work.
 pub fn doctor(options: &cli::Doctor) -> Result<u8> {
     if options.gpu {
-        let wish = doctor::gpu::Wish {
+        let wish = doctor::gpu::SamplingRequest {
             is_risky: options.risky,
             limit: Duration::from_secs(options.seconds),
         };

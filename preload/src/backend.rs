@@ -1,4 +1,4 @@
-//! The ways in, each by what the loaded run-time offers, never by its version number.
+//! Back-ends: entry points for each API, chosen by what the loaded run-time offers, never by its version number.
 
 pub mod hip;
 pub mod hsa;
@@ -10,13 +10,14 @@ pub mod roctracer;
 pub mod roctx;
 pub mod sdk;
 
-/// Takes what the GPU completed and nobody recorded yet; at the end of the process, before `exit` and in the destructor.
+/// Takes completed GPU work that nobody has recorded; called at the end of the process, before `exit` and in the
+/// destructor.
 pub(crate) fn last_drain() {
     hip::activity::settle();
     hsa::harvest::last(hsa::harvest::End::Exit);
 }
 
-/// Starts what a variable of the environment asks for; called when the library is loaded.
+/// Starts the back-ends that an environment variable requests; called when the library is loaded.
 pub(crate) fn at_load() {
     hsa::harvest::at_load();
     sdk::at_load();

@@ -1,13 +1,13 @@
-//! Definitions found in the loaded libraries' own tables, for functions of the loader that this library stands in front
-//! of: asking the loader for them would give ours.
+//! Finds definitions in the loaded libraries' own symbol tables, for loader functions that this library wraps: the
+//! loader itself would return ours.
 //!
-//! Only tables with a GNU hash are read; every C library that the collector runs under has one.
+//! Only tables with a GNU hash are read; every supported C library has one.
 
 #![expect(unsafe_code, reason = "the loader's list of libraries and their symbol tables")]
 
 use std::ffi::{CStr, c_char, c_void};
 
-/// The loader's view of a library (`struct link_map`, its public part).
+/// The loader's record of a library (`struct link_map`, its public part).
 #[repr(C)]
 struct LinkMap {
     base: u64,
@@ -34,9 +34,8 @@ unsafe extern "C" {
 }
 const RTLD_DL_LINKMAP: i32 = 2;
 
-/// The first definition of `name` in a library that was loaded after the one that `inside` lies in; where there is none, in
-/// one that was loaded before it: the collector comes behind the C library when HSA loads it into a program that was
-/// started with a preload of its own.
+/// First definition of `name` in a library loaded after the one that contains `inside`, or else in one loaded before
+/// it. HSA may load the collector after the C library, into a program started with another preload.
 pub(crate) fn behind(inside: *const c_void, name: &CStr) -> Option<*mut c_void> {
     let own = map_of(inside)?;
     // SAFETY: the loader's own structure, which lives while this library does.
@@ -50,7 +49,7 @@ pub(crate) fn behind(inside: *const c_void, name: &CStr) -> Option<*mut c_void> 
     search_list(next, std::ptr::null(), name).or_else(|| search_list(first, own, name))
 }
 
-/// Is `name` defined in a library that was loaded after the one that `inside` lies in?
+/// Whether `name` is defined in a library loaded after the one that contains `inside`.
 pub(crate) fn is_before(inside: *const c_void, name: &CStr) -> bool {
     // SAFETY: the loader's own structure, which lives while this library does.
     map_of(inside).is_some_and(|own| search_list(unsafe { (*own).next }, std::ptr::null(), name).is_some())
@@ -64,7 +63,7 @@ fn map_of(inside: *const c_void) -> Option<*const LinkMap> {
     (found && !map.is_null()).then_some(map.cast_const().cast())
 }
 
-/// The first definition of `name` in the libraries from `map` on, up to `end`.
+/// First definition of `name` in the libraries from `map` up to `end`.
 fn search_list(mut map: *const LinkMap, end: *const LinkMap, name: &CStr) -> Option<*mut c_void> {
     while !map.is_null() && !std::ptr::eq(map, end) {
         // SAFETY: not null, and of the loader's list; the libraries that are looked at are those that the program started
@@ -90,7 +89,7 @@ impl LinkMap {
             if entry.tag == END {
                 return None;
             }
-            // Where the loader may not write (the kernel's own library) values are not addresses: such are left out.
+            // In segments that the loader may not write (the vDSO), values are not addresses: these are skipped.
             if entry.tag == tag {
                 return (entry.value >= self.base && entry.value != 0).then_some(entry.value);
             }
@@ -124,7 +123,7 @@ struct Symbol {
     size: u64,
 }
 
-/// The hash of the ABI.
+/// Hash function of the ABI.
 fn hash_of(name: &CStr) -> u32 {
     let add = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
     name.to_bytes().iter().fold(5381, add)
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_definition_is_found_where_the_loader_finds_it() {
-        // The test is a program: every library lies behind it.
+        // The test is an executable: every library comes after it.
         let own = a_definition_is_found_where_the_loader_finds_it as fn() as *const c_void;
         for name in [c"dlopen", c"dlclose", c"getpid"] {
             // SAFETY: the name is terminated.
@@ -183,7 +182,7 @@ mod tests {
             assert!(!expected.is_null());
             assert_eq!(behind(own, name), Some(expected));
         }
-        // What this library stands in front of is not found here, but behind.
+        // Functions that this library wraps are found only after it.
         let behind_ours = behind(own, c"dlsym").unwrap();
         assert!(crate::real::lies_in(behind_ours, "lib"));
         assert_eq!(behind(own, c"no_such_function_anywhere"), None);

@@ -1,14 +1,14 @@
-//! The collector: loaded into a stranger's program, writes what it does to the ring.
+//! The collector: loaded into a traced program, it writes records of the program's activity to the ring.
 //!
-//! This package has the entry points: functions that the program calls instead of the real ones, callbacks and tables
-//! ([`backend`]), and what happens when the library is loaded and unloaded. An entry point runs behind the panic wall
-//! ([`guard`]) and writes through the core (`preload/core`).
+//! This package contains the entry points: functions that replace the real ones, callbacks and tables ([`backend`]),
+//! and the library's loading and unloading. An entry point runs inside the panic guard ([`guard`]) and records through
+//! the core (`preload/core`).
 //!
-//! Rules: nothing happens without `ROCTOP_SESSION`; the real function is called exactly once on every path; errno is
-//! kept; no allocation, lock, system call or text on the hot path; a panic switches the collector off for good and the
-//! program goes on.
+//! Rules: nothing happens without `ROCTOP_SESSION`. Every path calls the real function exactly once and preserves
+//! errno. The hot path has no allocation, lock, system call or output. A panic permanently switches the collector off, and
+//! the program continues.
 //!
-//! Absent on purpose: signal handlers, threads before interception runs, any text on the program's own output.
+//! Deliberately absent: signal handlers, threads before interception starts, and any output.
 
 #![deny(
     clippy::unwrap_used,

@@ -1,9 +1,9 @@
 //! Loading and unloading of the library.
 //!
-//! The constructor only looks at the environment, so that a shell or `cat` under roctop costs nothing. At `exit` the last
-//! times are taken before any library's destructor, because those of libraries that were preloaded before this one run
-//! first, and one of them may be what the run-time's times come from. The destructor takes what is left and marks the file
-//! as closed; what still comes after it is recorded all the same. `_exit` runs neither, so it is exported here.
+//! The constructor only reads the environment, so that a shell or `cat` under roctop costs nothing. At `exit`, the last
+//! times are taken before any library's destructor: destructors of libraries preloaded before this one run first, and
+//! one of them may provide the run-time's times. The destructor takes the rest and marks the file as closed; later
+//! calls are still recorded. `_exit` runs neither, so it is exported here.
 
 #![expect(unsafe_code, reason = "entries of the loader's tables of functions")]
 
@@ -19,7 +19,7 @@ static LOAD: extern "C" fn() = load;
 #[unsafe(link_section = ".fini_array")]
 static UNLOAD: extern "C" fn() = unload;
 
-/// The next library's `_exit`, looked up when this one is loaded: at an `_exit` itself nothing may be looked up.
+/// The next library's `_exit`, looked up at load, because nothing may be looked up during `_exit`.
 static NEXT_EXIT: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn load() {
@@ -60,7 +60,7 @@ fn before_exit() {
     }
 }
 
-/// Other preloaded libraries may have an `_exit` too, so the call goes on to the next one.
+/// Other preloaded libraries may export `_exit` too, so the call continues to the next one.
 fn leave(code: c_int) -> ! {
     let next = NEXT_EXIT.load(Ordering::Acquire) as usize as *const c_void;
     if !next.is_null() {
@@ -75,7 +75,7 @@ fn leave(code: c_int) -> ! {
     }
 }
 
-/// From now on `exit` takes the last times; once a process.
+/// Takes the last times at `exit`; registered once per process.
 pub(crate) fn at_exit() {
     static IS_ASKED: AtomicU64 = AtomicU64::new(0);
     if IS_ASKED.swap(1, Ordering::AcqRel) == 0 {

@@ -1,4 +1,4 @@
-//! Finding the real functions behind the ones that this library exports.
+//! Finds the real functions of those that this library exports.
 
 #![expect(unsafe_code, reason = "dlsym, dlopen, dl_iterate_phdr")]
 
@@ -14,7 +14,7 @@ pub(crate) type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const
 static DLSYM: AtomicU64 = AtomicU64::new(0);
 static DLVSYM: AtomicU64 = AtomicU64::new(0);
 
-/// The function behind the one of this name that is exported here; looked for once.
+/// Real function of the exported one with this name; looked up once.
 fn behind(place: &AtomicU64, name: &CStr) -> *mut c_void {
     match place.load(Ordering::Acquire) {
         0 => {
@@ -27,13 +27,14 @@ fn behind(place: &AtomicU64, name: &CStr) -> *mut c_void {
     }
 }
 
-/// The loader's `dlsym`: the exported one of this name is ours.
+/// The loader's `dlsym`, because the exported one is ours.
 pub(crate) fn loaders_dlsym() -> Option<Dlsym> {
     // SAFETY: null is none; else the C library's function of this name, or another library's in front of it.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(behind(&DLSYM, c"dlsym")) }
 }
 
-/// Was this library preloaded? Else HSA loaded it, behind the C library, and what it exports serves nobody.
+/// Whether this library was preloaded. Otherwise HSA loaded it after the C library, and its exported functions are
+/// unused.
 pub(crate) fn is_preloaded() -> bool {
     elf::is_before((&raw const DLSYM).cast(), c"dlsym")
 }
@@ -51,7 +52,7 @@ fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// Does `address` lie in a library whose file name begins with `part`?
+/// Whether `address` is in a library whose file name begins with `part`.
 pub(crate) fn lies_in(address: *const c_void, part: &str) -> bool {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `facts` has room for the answer.
@@ -68,12 +69,12 @@ fn file_of(path: &CStr) -> &[u8] {
     path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// The next definition of `name` behind this library in the program's scope.
+/// Next definition of `name` after this library in the program's scope.
 pub(crate) fn next(name: &CStr) -> Option<*mut c_void> {
     symbol(libc::RTLD_NEXT, name)
 }
 
-/// A loaded library, held by an extra reference that is never given back.
+/// A loaded library, held by an additional reference forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
     handle: *mut c_void,
@@ -91,7 +92,7 @@ struct Search<'a> {
     found: Option<CString>,
 }
 
-/// The first loaded library whose file name begins with `part`, and its path.
+/// First loaded library whose file name begins with `part`, and its path.
 pub(crate) fn loaded(part: &str) -> Option<(Library, CString)> {
     let mut search = Search {
         part: part.as_bytes(),
@@ -127,7 +128,7 @@ struct Extent {
     found: Option<[u64; 2]>,
 }
 
-/// From where to where the library is loaded that an address lies in.
+/// Address range of the library that contains an address.
 pub(crate) fn extent_of(inside: u64) -> Option<[u64; 2]> {
     let mut extent = Extent { inside, found: None };
     // SAFETY: `measure` has the signature asked for and gets the address of `extent`, which lives during the call.
@@ -156,14 +157,14 @@ unsafe extern "C" fn measure(info: *mut libc::dl_phdr_info, _size: usize, data: 
     c_int::from(is_it)
 }
 
-/// Loads a library for good and for itself alone, as rocprofiler-register does.
+/// Loads a library permanently with a local scope, as rocprofiler-register does.
 pub(crate) fn open(path: &CStr) -> Option<Library> {
     // SAFETY: the path is terminated; what the library does when it is loaded is what the user asked for.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     (!handle.is_null()).then_some(Library { handle })
 }
 
-/// The file of the library that an address lies in.
+/// File of the library that contains an address.
 pub(crate) fn library_of(inside: *const c_void) -> Option<CString> {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `facts` has room for the answer.
@@ -179,7 +180,7 @@ pub(crate) fn library_of(inside: *const c_void) -> Option<CString> {
     Some(unsafe { CStr::from_ptr(name) }.to_owned())
 }
 
-/// Keeps the library that `inside` lies in loaded for ever.
+/// Keeps the library that contains `inside` loaded forever.
 pub(crate) fn pin(inside: *const c_void) {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `facts` has room for the answer.

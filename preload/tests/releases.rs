@@ -1,6 +1,6 @@
 //! The table of releases in docs/releases.md, made of the tables of functions by which the collector works.
 //!
-//! `ROCTOP_GOLDEN=write cargo test -p roctop-preload --test releases` writes it anew.
+//! `ROCTOP_GOLDEN=write cargo test -p roctop-preload --test releases` writes it again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

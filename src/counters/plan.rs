@@ -7,7 +7,7 @@ use crate::counters::show::{self, Which};
 use crate::export;
 use crate::live::run::say;
 use crate::model::Snapshot;
-use crate::pc_sampling::Wish;
+use crate::pc_sampling::SamplingRequest;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -31,7 +31,7 @@ pub fn requests(options: &cli::Counting, mut passes: Vec<Groups>) -> Result<Vec<
         if !typed.is_empty() || !passes.is_empty() {
             bail!("--pc-sampling excludes counters: the SDK does one of them at a time");
         }
-        let request = Request::sampling(Wish::parse(text)?);
+        let request = Request::sampling(SamplingRequest::parse(text)?);
         check(&request)?;
         return Ok(vec![request]);
     }
@@ -171,7 +171,7 @@ pub fn check(request: &Request) -> Result<()> {
 }
 
 /// Errors: no GPU samples so; what they offer, or why they offer nothing.
-fn offered(listed: &Listed, wish: &Wish) -> Result<()> {
+fn offered(listed: &Listed, wish: &SamplingRequest) -> Result<()> {
     let offers: Vec<_> = listed.agents.iter().flat_map(|one| &one.sampling).collect();
     if offers.iter().any(|offer| wish.is_offered(offer)) {
         return Ok(());

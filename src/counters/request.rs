@@ -1,6 +1,6 @@
 //! What the user wants counted, as the collector reads it.
 
-use crate::pc_sampling::Wish;
+use crate::pc_sampling::SamplingRequest;
 use crate::settings::yaml;
 use anyhow::{Context, Result, bail};
 use roctop_ring::session::{ENV_COUNTERS, ENV_DEFINITIONS};
@@ -60,7 +60,7 @@ pub struct Request {
     /// Between two samples of an agent, µs.
     pub interval: u64,
     /// How program counters are sampled.
-    pub sampling: Option<Wish>,
+    pub sampling: Option<SamplingRequest>,
 }
 
 impl Request {
@@ -80,7 +80,7 @@ impl Request {
     }
 
     /// A request to sample program counters.
-    pub fn sampling(wish: Wish) -> Self {
+    pub fn sampling(wish: SamplingRequest) -> Self {
         Self {
             sampling: Some(wish),
             ..Self::new(Mode::Sample, Vec::new())

@@ -35,7 +35,7 @@ const TIME_IS_OVER: &str = "not run: the time for all checks is over (--seconds)
 
 /// What is wished of the checks.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct SamplingRequest {
     /// Also checks that have reset GPUs elsewhere.
     pub is_risky: bool,
     /// What all of them may take.
@@ -44,7 +44,7 @@ pub struct Wish {
 
 /// The checks so far, and what they are run with.
 struct Round<'a> {
-    wish: Wish,
+    wish: SamplingRequest,
     started: Instant,
     /// The program that runs one check.
     program: PathBuf,
@@ -57,7 +57,7 @@ struct Round<'a> {
 }
 
 /// Runs the checks and prints a line of each; the exit code.
-pub fn examine(wish: Wish, out: &mut dyn Write) -> Result<u8> {
+pub fn examine(wish: SamplingRequest, out: &mut dyn Write) -> Result<u8> {
     writeln!(out, "roctop {} doctor --gpu", env!("CARGO_PKG_VERSION"))?;
     let machine = inventory::read(Path::new("/"));
     if machine.gpus.is_empty() {

@@ -44,7 +44,7 @@ pub(super) struct EffectRunner {
     news: (News, Receiver<LoopControl>),
 }
 
-/// Where work in the background says what came of it.
+/// Where work in the background reports its result.
 #[derive(Clone)]
 struct News(Sender<LoopControl>);
 

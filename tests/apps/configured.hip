@@ -1,5 +1,5 @@
-// Launches whose stream and attributes lie in a structure, plain and cooperative, and cooperative kernels in graphs. Each kernel is
-// launched on one stream only, whichever way it is launched.
+// Launches whose stream and attributes are in a structure, plain and cooperative, and cooperative kernels in graphs. Each kernel is
+// launched on one stream only, by every function.
 //
 //   configured [TIMES=10]
 //

@@ -1,5 +1,5 @@
-// What programs seldom ask of HIP: one corner a run. What each call returned is told, so that it is compared with a run that nobody
-// looks at; a release that cannot do something says so there, and goes on.
+// Rarely used functions of HIP, one group a run. Each call's result is printed, to compare a recorded run with one that is not.
+// A release that does not support a function prints that and continues.
 //
 //   corners reset|arrays|per_thread|timing|contexts|compiled|managed|callbacks|graphs
 //
@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#define TOLD(f, ...)                        \
+#define REPORT(f, ...)                      \
   ([&] {                                    \
     int result = (int)CALL(f, __VA_ARGS__); \
     std::printf("%s: %d\n", #f, result);    \
@@ -47,9 +47,9 @@ static void reset() {
   for (int turn = 0; turn < 3; turn++) {
     work(0, 5);
     hipStream_t s;
-    TOLD(hipStreamCreate, &s);
+    REPORT(hipStreamCreate, &s);
     work(s, 7);
-    TOLD(hipDeviceReset);
+    REPORT(hipDeviceReset);
     work(0, 3);
   }
 }
@@ -57,12 +57,12 @@ static void reset() {
 static void arrays() {
   hipChannelFormatDesc format = CALL(hipCreateChannelDesc, 32, 0, 0, 0, hipChannelFormatKindFloat);
   hipArray_t array;
-  if (TOLD(hipMallocArray, &array, &format, (size_t)64, (size_t)32, 0)) return;
+  if (REPORT(hipMallocArray, &array, &format, (size_t)64, (size_t)32, 0)) return;
   std::vector<float> in(64 * 32), out(64 * 32);
   for (size_t i = 0; i < in.size(); i++) in[i] = (float)i;
-  TOLD(hipMemcpy2DToArray, array, 0, 0, in.data(), 256, 256, 32, hipMemcpyHostToDevice);
-  TOLD(hipMemcpy2DFromArray, out.data(), 256, array, 0, 0, 256, 32, hipMemcpyDeviceToHost);
-  TOLD(hipFreeArray, array);
+  REPORT(hipMemcpy2DToArray, array, 0, 0, in.data(), 256, 256, 32, hipMemcpyHostToDevice);
+  REPORT(hipMemcpy2DFromArray, out.data(), 256, array, 0, 0, 256, 32, hipMemcpyDeviceToHost);
+  REPORT(hipFreeArray, array);
 }
 
 static void per_thread() {
@@ -74,49 +74,49 @@ static void per_thread() {
 
 static void elapsed(hipEvent_t from, hipEvent_t to) {
   float ms = -1;
-  if (TOLD(hipEventElapsedTime, &ms, from, to) == 0 && !(ms >= 0 && ms < 60000)) app::fail("a time that is none");
+  if (REPORT(hipEventElapsedTime, &ms, from, to) == 0 && !(ms >= 0 && ms < 60000)) app::fail("a time that is none");
 }
 
 static void timing() {
   hipEvent_t from, to;
   hipStream_t s;
   int* p;
-  TOLD(hipEventCreate, &from);
-  TOLD(hipEventCreate, &to);
-  TOLD(hipStreamCreate, &s);
-  TOLD(hipMalloc, (void**)&p, 4096);
+  REPORT(hipEventCreate, &from);
+  REPORT(hipEventCreate, &to);
+  REPORT(hipStreamCreate, &s);
+  REPORT(hipMalloc, (void**)&p, 4096);
   for (int i = 0; i < 5; i++) {
     APP_COUNT("hipExtLaunchKernel", 1);
     hipExtLaunchKernelGGL(step, dim3(2), dim3(64), 0, s, from, to, 0, p, 4);
-    TOLD(hipEventSynchronize, to);
+    REPORT(hipEventSynchronize, to);
     elapsed(from, to);
   }
-  TOLD(hipEventRecord, from, s);
+  REPORT(hipEventRecord, from, s);
   work(s, 20);
-  TOLD(hipEventRecord, to, s);
-  TOLD(hipEventSynchronize, to);
+  REPORT(hipEventRecord, to, s);
+  REPORT(hipEventSynchronize, to);
   elapsed(from, to);
 }
 
 static void contexts() {
   hipCtx_t own, other;
-  TOLD(hipCtxCreate, &own, 0, 0);
-  TOLD(hipCtxGetCurrent, &other);
+  REPORT(hipCtxCreate, &own, 0, 0);
+  REPORT(hipCtxGetCurrent, &other);
   work(0, 3);
-  TOLD(hipCtxPushCurrent, own);
+  REPORT(hipCtxPushCurrent, own);
   work(0, 2);
-  TOLD(hipCtxPopCurrent, &other);
-  TOLD(hipCtxSynchronize);
-  TOLD(hipCtxDestroy, own);
+  REPORT(hipCtxPopCurrent, &other);
+  REPORT(hipCtxSynchronize);
+  REPORT(hipCtxDestroy, own);
   work(0, 4);
-  TOLD(hipDevicePrimaryCtxRetain, &own, 0);
+  REPORT(hipDevicePrimaryCtxRetain, &own, 0);
   work(0, 1);
-  TOLD(hipDevicePrimaryCtxRelease, 0);
-  TOLD(hipDevicePrimaryCtxReset, 0);
+  REPORT(hipDevicePrimaryCtxRelease, 0);
+  REPORT(hipDevicePrimaryCtxReset, 0);
   work(0, 2);
 }
 
-// hipRTC is a library of its own from 5.3 on, and a part of HIP before.
+// hipRTC is a separate library from 5.3 on, and a part of HIP before.
 static void* compiler() {
   for (const char* name : {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.5"})
     if (void* library = dlopen(name, RTLD_NOW)) return library;
@@ -143,14 +143,14 @@ static void compiled() {
   hipModule_t module;
   hipFunction_t made;
   int* p;
-  TOLD(hipModuleLoadData, &module, code.data());
-  TOLD(hipModuleGetFunction, &made, module, "made");
-  TOLD(hipMalloc, (void**)&p, 4096);
+  REPORT(hipModuleLoadData, &module, code.data());
+  REPORT(hipModuleGetFunction, &made, module, "made");
+  REPORT(hipMalloc, (void**)&p, 4096);
   void* arguments[] = {&p};
   for (int i = 0; i < 6; i++)
-    TOLD(hipModuleLaunchKernel, made, 3, 1, 1, 64, 1, 1, 0, (hipStream_t)0, arguments, (void**)nullptr);
-  TOLD(hipDeviceSynchronize);
-  TOLD(hipModuleUnload, module);
+    REPORT(hipModuleLaunchKernel, made, 3, 1, 1, 64, 1, 1, 0, (hipStream_t)0, arguments, (void**)nullptr);
+  REPORT(hipDeviceSynchronize);
+  REPORT(hipModuleUnload, module);
   work(0, 2);
 }
 
@@ -158,26 +158,26 @@ static void managed() {
   const size_t size = 1 << 20;
   int* p;
   hipStream_t s;
-  TOLD(hipMallocManaged, (void**)&p, size, hipMemAttachGlobal);
-  TOLD(hipStreamCreate, &s);
-  TOLD(hipStreamAttachMemAsync, s, p, 0, hipMemAttachSingle);
-  TOLD(hipMemPrefetchAsync, p, size, 0, s);
+  REPORT(hipMallocManaged, (void**)&p, size, hipMemAttachGlobal);
+  REPORT(hipStreamCreate, &s);
+  REPORT(hipStreamAttachMemAsync, s, p, 0, hipMemAttachSingle);
+  REPORT(hipMemPrefetchAsync, p, size, 0, s);
   LAUNCH(step, 1, 64, 0, s, p, 4);
-  TOLD(hipStreamSynchronize, s);
-  TOLD(hipMemPrefetchAsync, p, size, hipCpuDeviceId, s);
-  TOLD(hipStreamSynchronize, s);
-  TOLD(hipFree, p);
+  REPORT(hipStreamSynchronize, s);
+  REPORT(hipMemPrefetchAsync, p, size, hipCpuDeviceId, s);
+  REPORT(hipStreamSynchronize, s);
+  REPORT(hipFree, p);
 }
 
 static void callbacks() {
   hipStream_t s;
-  TOLD(hipStreamCreate, &s);
+  REPORT(hipStreamCreate, &s);
   static int called = 0;
   for (int i = 0; i < 10; i++) {
-    TOLD(hipStreamAddCallback, s, +[](hipStream_t, hipError_t, void*) { called++; }, nullptr, 0);
+    REPORT(hipStreamAddCallback, s, +[](hipStream_t, hipError_t, void*) { called++; }, nullptr, 0);
     LAUNCH(step, 1, 64, 0, s, (int*)nullptr, 0);
   }
-  TOLD(hipStreamSynchronize, s);
+  REPORT(hipStreamSynchronize, s);
   std::printf("called: %d\n", called);
 }
 

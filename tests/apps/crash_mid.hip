@@ -1,5 +1,5 @@
-// Stresses an end in the middle of the work: launches and copies in two streams for ever, to be killed from outside,
-// or an end of its own after N launches.
+// Stresses an end in the middle of the work: launches and copies in two streams until it is killed from outside,
+// or until it ends itself after N launches.
 //
 //   crash_mid [forever|abort|segv|exit|_exit|return|kill [LAUNCHES=5000]]
 //

@@ -1,21 +1,21 @@
-// What programs do beside HIP that can get into a tool's way: one habit a run. Each makes work, checks what copies moved, and says what it
-// found; what it says does not depend on who looks on.
+// What programs do beside HIP that can disturb a tool: one habit a run. Each submits work, checks what copies moved, and prints what it
+// found. The output is the same with and without a collector.
 //
 //   habits HABIT [NUMBER]
 //
-// small_stacks KIB       threads with stacks of so many KiB
-// alarm_clock US         two timers whose signals interrupt everything, each after so many microseconds
-// few_files N            no more than so many descriptors
-// no_files               every descriptor is closed at the start; which ones are open at the end is told
-// no_streams             standard streams are closed, and opened again when HIP is up; as which descriptors is told
+// small_stacks KIB       threads with stacks of KIB KiB
+// alarm_clock US         two timers whose signals interrupt everything, each after US microseconds
+// few_files N            no more than N descriptors
+// no_files               every descriptor is closed at the start; the output lists those open at the end
+// no_streams             standard streams are closed, and opened again when HIP is up; the output names the descriptors
 // spawns                 children by posix_spawn, vfork and popen between the work
-// no_opening             a filter refuses to open or make files once HIP is up; calls are told, since no file can
+// no_opening             a filter refuses to open or make files once HIP is up; calls are printed, since no file can be written
 // elsewhere              another directory, and a umask that gives nobody anything
 // locked                 all memory from now on is to be locked
 // secret                 not to be looked into by others (PR_SET_DUMPABLE)
-// contexts               calls from stacks of its own, switched by swapcontext
+// contexts               calls from stacks that the program allocates, switched by swapcontext
 // forks_in_threads       several threads fork at once, with work before and after
-// address_space MIB      no more than so many MiB of addresses beyond those in use
+// address_space MIB      no more than MIB MiB of addresses beyond those in use
 // replaced               another program takes its place (secret) while its first kernels run
 // no_environment         the variables that others gave are dropped, as services do, before HIP is asked for anything
 // small_files            no file larger than 1 MiB; hundreds of threads
@@ -246,7 +246,7 @@ static void no_environment(long) {
     if (std::strncmp(*each, "EMULATED_GPU", 12) && std::strncmp(*each, "APP_", 4)) names.emplace_back(*each, std::strcspn(*each, "="));
   for (auto& name : names) unsetenv(name.c_str());
   in_threads(3, 50);
-  // What is left at the end is told, in order of name.
+  // The variables left at the end are printed, in order of name.
   std::set<std::string> left;
   for (char** each = environ; *each; each++) left.emplace(*each, std::strcspn(*each, "="));
   for (auto& name : left) std::printf("%s\n", name.c_str());

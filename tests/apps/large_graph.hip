@@ -1,4 +1,4 @@
-// A graph of kernels alone, launched on a stream of its own: HIP 10 reserves all packets of a graph at once, so a graph with
+// A graph of kernels alone, launched on a separate stream: HIP 10 reserves all packets of a graph at once, so a graph with
 // more kernels than its queue holds (16384, or ROC_AQL_QUEUE_SIZE) waits inside its launch for the queue to take packets.
 //
 //   large_graph KERNELS [ROUNDS=1] [BEFORE=0]

@@ -1,5 +1,5 @@
-// Another tool of HSA, as HSA_TOOLS_LIB names one: it makes proxies for the program's queues, gives each kernel that has
-// no signal one of its own, and each kernel that has one too, with a barrier behind it that completes the program's.
+// Another tool of HSA, as HSA_TOOLS_LIB names one: it makes proxies for the program's queues, and gives each kernel a
+// signal. Where a kernel has one already, a barrier packet after it completes the program's signal.
 // What it saw is in the file named by OTHER_TOOL: `queues N`, `kernels N`, `completed N`.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -87,7 +87,7 @@ __attribute__((visibility("default"))) bool OnLoad(tables *root, uint64_t versio
 
 __attribute__((visibility("default"))) void OnUnload(void) {}
 
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report(void) {
   const char *path = getenv("OTHER_TOOL");
   if (!path || !queues) return;
   FILE *out = fopen(path, "w");

@@ -75,7 +75,7 @@ def consume(module, workers, batches):
 
 
 def alone(number, queue):
-    """A spawned child: a new interpreter with a HIP of its own."""
+    """A spawned child: a new interpreter that loads HIP again."""
     memory = call(hip.hipMalloc, SIZE)
     call(hip.hipMemset, memory, number, SIZE)
     call(hip.hipDeviceSynchronize)

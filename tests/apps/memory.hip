@@ -14,7 +14,7 @@ __global__ void touch(int* p, int n) {
 static FILE* lines;
 static unsigned long long held;
 
-static void tell(const char* name, size_t bytes, long long change) {
+static void report(const char* name, size_t bytes, long long change) {
   held += change;
   const char* whose = std::strncmp(name, "hipHost", 7) == 0 ? "cpu" : "gpu";
   if (lines) std::fprintf(lines, "%s %zu %llu %s\n", name, bytes, held, whose);
@@ -26,13 +26,13 @@ static void plain(long round) {
     size_t bytes = 4096 * (i * i + round);
     void* p = nullptr;
     OK(hipMalloc, &p, bytes);
-    tell("hipMalloc", bytes, bytes);
+    report("hipMalloc", bytes, bytes);
     all.push_back({p, bytes});
     if (i % 3 == 0) {
       auto last = all[all.size() / 2];
       all.erase(all.begin() + all.size() / 2);
       OK(hipFree, last.first);
-      tell("hipFree", last.second, -(long long)last.second);
+      report("hipFree", last.second, -(long long)last.second);
     }
   }
   void* never = nullptr;
@@ -40,16 +40,16 @@ static void plain(long round) {
   (void)CALL(hipGetLastError);
   for (auto& one : all) {
     OK(hipFree, one.first);
-    tell("hipFree", one.second, -(long long)one.second);
+    report("hipFree", one.second, -(long long)one.second);
   }
 }
 
 static void on_the_host() {
   void* p = nullptr;
   OK(hipHostMalloc, &p, 8192 * 5, hipHostMallocDefault);
-  tell("hipHostMalloc", 8192 * 5, 0);
+  report("hipHostMalloc", 8192 * 5, 0);
   OK(hipHostFree, p);
-  tell("hipHostFree", 8192 * 5, 0);
+  report("hipHostFree", 8192 * 5, 0);
 }
 
 // Physical memory is held until it is released and unmapped.
@@ -68,17 +68,17 @@ static void virtual_memory() {
   hipMemGenericAllocationHandle_t first, second;
   OK(hipMemAddressReserve, &base, 2 * bytes, 0, nullptr, 0);
   OK(hipMemCreate, &first, bytes, &prop, 0);
-  tell("hipMemCreate", bytes, bytes);
+  report("hipMemCreate", bytes, bytes);
   OK(hipMemCreate, &second, bytes, &prop, 0);
-  tell("hipMemCreate", bytes, bytes);
+  report("hipMemCreate", bytes, bytes);
   OK(hipMemMap, base, bytes, 0, first, 0);
-  tell("hipMemMap", bytes, 0);
+  report("hipMemMap", bytes, 0);
   OK(hipMemUnmap, base, bytes);
-  tell("hipMemUnmap", bytes, 0);
+  report("hipMemUnmap", bytes, 0);
   OK(hipMemRelease, first);
-  tell("hipMemRelease", bytes, -(long long)bytes);
+  report("hipMemRelease", bytes, -(long long)bytes);
   OK(hipMemRelease, second);
-  tell("hipMemRelease", bytes, -(long long)bytes);
+  report("hipMemRelease", bytes, -(long long)bytes);
   OK(hipMemAddressFree, base, 2 * bytes);
 #endif
 }
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   // What the run-time allocates for itself, it does now.
   int* p;
   OK(hipMalloc, (void**)&p, 4096);
-  tell("hipMalloc", 4096, 4096);
+  report("hipMalloc", 4096, 4096);
   LAUNCH(touch, 1, 64, 0, 0, p, 64);
   int word = 0;
   OK(hipMemcpy, p, &word, 4, hipMemcpyHostToDevice);
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     virtual_memory();
   }
   OK(hipFree, p);
-  tell("hipFree", 4096, -4096);
+  report("hipFree", 4096, -4096);
   if (lines) std::fclose(lines);
   app::finish();
   std::printf("memory: rounds %ld, held at the end %llu\n", rounds, held);

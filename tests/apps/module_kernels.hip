@@ -1,4 +1,4 @@
-// Stresses modules: a code object of its own, which api_tour loads by name (compiled with --genco, no host part).
+// Stresses modules: a separate code object, which api_tour loads by name (compiled with --genco, no host part).
 #include <hip/hip_runtime.h>
 
 extern "C" __device__ int module_global[16];

@@ -1,4 +1,4 @@
-// OpenCL by several threads, each with a queue of its own: copies from pageable memory, kernels, or both in turn.
+// OpenCL by several threads, each with a separate queue: copies from pageable memory, kernels, or both in turn.
 //
 //   opencl_threads [THREADS=3] [TIMES=500] [w|k|wk=w] [BYTES=262144]
 //

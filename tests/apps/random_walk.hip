@@ -43,7 +43,7 @@ struct Dice {
 };
 
 int devices = 1;
-// Whoever captures a stream is alone: nobody may use the default stream meanwhile.
+// A thread that captures a stream holds this alone: no other may use the default stream meanwhile.
 std::shared_mutex capturing;
 
 // A piece of memory of a GPU and two of the host. All that happens to it happens in its stream; `known` is what the GPU's has
@@ -157,7 +157,7 @@ void fill(Piece& piece, Dice& dice) {
   std::fill_n(piece.known.begin() + part.from, part.count, (char)value);
 }
 
-// From one piece into another, each with a stream of its own.
+// Copies one piece into another; each has a separate stream.
 void move(Piece& from, Piece& to, Dice& dice) {
   if (&from == &to) return;
   Part part(dice, std::min(from.size, to.size));

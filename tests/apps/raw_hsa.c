@@ -1,5 +1,5 @@
 // HSA without HIP: queues shared by threads, portions, also large ones, that cross the end of the ring or fill all of it,
-// doorbells that ring late, every way to arm a signal anew, barriers, counting signals, thousands of signals at once, copies of all
+// doorbells that ring late, every way to arm a signal again, barriers, counting signals, thousands of signals at once, copies of all
 // three kinds, memory, a queue that is destroyed right after its last kernel. Kernels come from module_kernels.hsaco beside the program.
 //
 //   raw_hsa [ROUNDS=1]
@@ -9,12 +9,12 @@
 //   raw_hsa copies       a hundred copies alone, no kernel
 //   raw_hsa extended     kernels by AMD's extended dispatch packets, in clusters of work-groups
 //   raw_hsa counted|batch|described   what ROCr 1.21 adds: counted queues, copies in batches, queues by descriptors
-//   raw_hsa batch BYTES  the same with operations of so many bytes, which differs between published headers: 160 else
+//   raw_hsa batch BYTES  the same with operations of BYTES bytes: the size differs between published headers (default 160)
 //   raw_hsa leave US     a signal handler ends the process by _exit(7), after US microseconds of launching kernels and asking
 //                        HSA for the times of one again and again
 //
 // Each call of HSA is counted by its name, but for those inside callbacks (APP_CALL_COUNTS); GPU memory that is held is
-// told call by call, `name bytes held whose` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
+// reported call by call, `name bytes held owner` (APP_MEMORY). The program's own kernel times are checked: every kernel takes KERNEL_NS.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <hsa/hsa.h>
@@ -73,13 +73,13 @@ static void write_counts(void) {
 static FILE *lines;
 static unsigned long long held;
 
-static void tell_of(const char *name, size_t bytes, const char *whose) {
+static void report_of(const char *name, size_t bytes, const char *whose) {
   if (lines) fprintf(lines, "%s %zu %llu %s\n", name, bytes, held, whose);
 }
 
-static void tell(const char *name, size_t bytes, long long change) {
+static void report(const char *name, size_t bytes, long long change) {
   held += change;
-  tell_of(name, bytes, "gpu");
+  report_of(name, bytes, "gpu");
 }
 
 static hsa_agent_t gpu, cpu;
@@ -578,7 +578,7 @@ static void copies(void) {
   OK(hsa_queue_destroy, queue);
 }
 
-// Copies and fills without signals, of memory that HSA knows and that it does not: each call is told to APP_MEMORY.
+// Copies and fills without signals, of memory that HSA knows and that it does not: each call is reported to APP_MEMORY.
 static void blocking(void) {
   enum { BYTES = 300000 };
   unsigned *own = malloc(BYTES), *back = malloc(BYTES);
@@ -586,18 +586,18 @@ static void blocking(void) {
   for (int i = 0; i < 5; i++) {
     size_t bytes = BYTES >> i;
     OK(hsa_memory_copy, device, own, bytes);
-    tell_of("hsa_memory_copy", bytes, "H2D");
+    report_of("hsa_memory_copy", bytes, "H2D");
     OK(hsa_memory_copy, device + MEMORY / 2, device, bytes);
-    tell_of("hsa_memory_copy", bytes, "D2D");
+    report_of("hsa_memory_copy", bytes, "D2D");
     OK(hsa_memory_copy, back, device + MEMORY / 2, bytes);
-    tell_of("hsa_memory_copy", bytes, "D2H");
+    report_of("hsa_memory_copy", bytes, "D2H");
     if (memcmp(own, back, bytes)) fail("what came back is not what was copied", __LINE__);
     OK(hsa_memory_copy, memory, own, bytes);
-    tell_of("hsa_memory_copy", bytes, "H2H");
+    report_of("hsa_memory_copy", bytes, "H2H");
     OK(hsa_amd_memory_fill, device, 0x01020304 + i, bytes / 4);
-    tell_of("hsa_amd_memory_fill", bytes / 4 * 4, "fill");
+    report_of("hsa_amd_memory_fill", bytes / 4 * 4, "fill");
     OK(hsa_memory_copy, back, device, 4);
-    tell_of("hsa_memory_copy", 4, "D2H");
+    report_of("hsa_memory_copy", 4, "D2H");
     if (*back != 0x01020304u + i) fail("not filled", __LINE__);
   }
   // Nothing to do, and refused: neither copies.
@@ -675,7 +675,7 @@ static void put_extended(hsa_queue_t *queue, uint64_t index, hsa_signal_t before
 static void extended_in(hsa_queue_type32_t type) {
   hsa_queue_t *queue = queue_of(256, type);
   hsa_signal_t done = signal_of(1), many = signal_of(0);
-  // The processor of a cooperative queue may be faster than whoever looks at its packets, so each has a signal there.
+  // The processor of a cooperative queue may run a packet before the collector reads it, so each has a signal there.
   bool is_observed = type == HSA_QUEUE_TYPE_COOPERATIVE;
   for (int i = 0; i < 60; i++) {
     uint64_t index = VALUE(hsa_queue_add_write_index_relaxed, queue, is_observed ? 1 : 5);
@@ -842,13 +842,13 @@ static void virtual_memory(void) {
 #define COUNT_EXPRESSION(text) ({ COUNT(text); })
   BY_NAME(reserve, "hsa_amd_vmem_address_reserve", &base, bytes, 0, 0);
   BY_NAME(create, "hsa_amd_vmem_handle_create", local, bytes, 1, 0, &handle);
-  tell("hsa_amd_vmem_handle_create", bytes, bytes);
+  report("hsa_amd_vmem_handle_create", bytes, bytes);
   BY_NAME(map, "hsa_amd_vmem_map", base, bytes, 0, handle, 0);
-  tell("hsa_amd_vmem_map", bytes, 0);
+  report("hsa_amd_vmem_map", bytes, 0);
   BY_NAME(release, "hsa_amd_vmem_handle_release", handle);
-  tell("hsa_amd_vmem_handle_release", bytes, 0);
+  report("hsa_amd_vmem_handle_release", bytes, 0);
   BY_NAME(unmap, "hsa_amd_vmem_unmap", base, bytes);
-  tell("hsa_amd_vmem_unmap", bytes, -(long long)bytes);
+  report("hsa_amd_vmem_unmap", bytes, -(long long)bytes);
   BY_NAME(address_free, "hsa_amd_vmem_address_free", base, bytes);
 }
 
@@ -888,13 +888,13 @@ static void run(const char *program, const char *mode, long microseconds) {
   OK(hsa_agent_iterate_regions, gpu, find_region, NULL);
   OK(hsa_amd_profiling_async_copy_enable, 1);
   OK(hsa_amd_memory_pool_allocate, host, MEMORY, 0, (void **)&memory);
-  tell_of("hsa_amd_memory_pool_allocate", MEMORY, "cpu");
+  report_of("hsa_amd_memory_pool_allocate", MEMORY, "cpu");
   OK(hsa_amd_agents_allow_access, 1, &gpu, NULL, memory);
   OK(hsa_amd_memory_pool_allocate, local, MEMORY, 0, (void **)&device);
-  tell("hsa_amd_memory_pool_allocate", MEMORY, MEMORY);
+  report("hsa_amd_memory_pool_allocate", MEMORY, MEMORY);
   void *more;
   OK(hsa_memory_allocate, region, MEMORY / 2, &more);
-  tell("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
+  report("hsa_memory_allocate", MEMORY / 2, MEMORY / 2);
   memset(memory, 0, MEMORY);
   load(program);
   if (*mode) {
@@ -925,11 +925,11 @@ static void run(const char *program, const char *mode, long microseconds) {
   virtual_memory();
   OK(hsa_executable_destroy, executable);
   OK(hsa_memory_free, more);
-  tell("hsa_memory_free", MEMORY / 2, -(MEMORY / 2));
+  report("hsa_memory_free", MEMORY / 2, -(MEMORY / 2));
   OK(hsa_amd_memory_pool_free, memory);
-  tell_of("hsa_amd_memory_pool_free", MEMORY, "cpu");
+  report_of("hsa_amd_memory_pool_free", MEMORY, "cpu");
   OK(hsa_amd_memory_pool_free, device);
-  tell("hsa_amd_memory_pool_free", MEMORY, -MEMORY);
+  report("hsa_amd_memory_pool_free", MEMORY, -MEMORY);
   OK(hsa_shut_down);
 }
 

@@ -1,11 +1,11 @@
-// Stresses sharing the run-time's one tracer callback: this program brings a tool of its own, as a program linked to
+// Stresses sharing the run-time's one tracer callback: this program contains a tool, as a program linked to
 // roctracer does.
 //
 //   two_tools before|after|handle
 //
 // The tool registers before the program's first HIP call, after it, or after it through a symbol looked up in the
 // run-time's own handle. It prints what it got: entered and left calls, dispatch and copy records, and how many records
-// had the correlation id of a call of its own. On run-times without the callback (5.2) it says so.
+// had the correlation id of one of its calls. On run-times without the callback (5.2) it says so.
 #include "count.hpp"
 
 #include <dlfcn.h>

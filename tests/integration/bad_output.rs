@@ -116,7 +116,7 @@ fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
     assert!(told.contains("records are counted, not kept"), "{told}");
     let (_, missing) = told.split_once("is incomplete, ").expect(&told);
     assert!(
-        missing.contains("records found no room") && missing.contains("No space left"),
+        missing.contains("records could not be written") && missing.contains("No space left"),
         "{told}"
     );
     let missing: u64 = missing.split(' ').next().unwrap().parse().unwrap();

@@ -21,7 +21,7 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("roctop doctor --gpu ", "tests/integration/doctor_gpu.rs", "\"--gpu\""),
     ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
     ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
-    // What is measured by hand is compiled by tests/run, with all that is there.
+    // The benchmarks are run by hand; tests/run compiles them with all targets.
     ("cargo bench ", "tests/run", "--all-targets"),
 ];
 

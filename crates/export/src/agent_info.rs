@@ -1,4 +1,4 @@
-//! `agent_info.csv`: one row a node of the driver's topology. Columns of rocprofiler-sdk 1.0.0.
+//! `agent_info.csv`: one row per node of the driver's topology. Columns: rocprofiler-sdk 1.0.0.
 
 use super::csv::writer::{header, quoted};
 use roctop_trace::topology::Node;
@@ -12,10 +12,10 @@ Max_Engine_Clk_Ccompute,Max_Engine_Clk_Fcompute,Sdma_Fw_Version,Fw_Version,Capab
 Family_Id,Workgroup_Max_Size,Grid_Max_Size,Local_Mem_Size,Hive_Id,Gpu_Id,Workgroup_Max_Dim_X,Workgroup_Max_Dim_Y,\
 Workgroup_Max_Dim_Z,Grid_Max_Dim_X,Grid_Max_Dim_Y,Grid_Max_Dim_Z,Name,Vendor_Name,Product_Name,Model_Name";
 
-/// Firmware words carry the version in their low ten bits.
+/// Firmware words have the version in their low ten bits.
 const FIRMWARE: u64 = 0x3ff;
 
-/// Writes the table; `products` gives a GPU's product name by node number.
+/// Writes the table; `products` returns a GPU's product name by node number.
 pub fn write(nodes: &[Node], products: &dyn Fn(u32) -> String, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", header(HEADER))?;
     for (logical, node) in nodes.iter().enumerate() {
@@ -45,7 +45,7 @@ fn write_row(node: &Node, logical: usize, products: &dyn Fn(u32) -> String, out:
     )
 }
 
-/// Numbers of an agent by their lower-case names, in rocprofv3's order.
+/// Numeric properties of an agent by lower-case name, in rocprofv3's order.
 pub(super) fn facts(node: &Node) -> [(&'static str, u64); 46] {
     let gpu = node.is_gpu();
     let p = |name: &str| node.property(name);
@@ -117,7 +117,7 @@ pub(super) fn facts(node: &Node) -> [(&'static str, u64); 46] {
     ]
 }
 
-/// The kernel driver's family number of a GPU (`amdgpu_drm.h`, AMDGPU_FAMILY_*), by its instruction set.
+/// Family number of a GPU in the kernel driver (`amdgpu_drm.h`, AMDGPU_FAMILY_*), by instruction set.
 fn gpu_family(target: u64) -> u64 {
     match (target / 10000, target / 100 % 100, target % 100) {
         // Raven, Picasso, Renoir.

@@ -1,8 +1,8 @@
-//! Arguments of calls as rocprofiler-sdk writes them: type, name and value of each.
+//! Call arguments as rocprofiler-sdk writes them: type, name and value of each.
 
 use super::view::View;
 use hip_functions::{ROWS, signature};
-use roctop_trace::arguments::GIVEN;
+use roctop_trace::arguments::RESULT_ARROW;
 use roctop_trace::item::ApiCall;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,18 +11,18 @@ use std::sync::LazyLock;
 
 /// An argument.
 pub(super) struct Argument {
-    /// Its C++ type, mangled; empty when it is not known.
+    /// C++ type, mangled; empty if unknown.
     pub(super) kind: &'static str,
-    /// Its parameter's name.
+    /// Name of its parameter.
     pub(super) name: Cow<'static, str>,
     /// Its value.
     pub(super) value: String,
-    /// What the call put there, where the value is the place of a result.
+    /// Result of the call, if the value is the address of one.
     pub(super) given: Option<String>,
 }
 
-/// Mangled type and name of each shown parameter, by function, as `api_args.h` of rocprofiler-sdk 1.0.0 declares them: of
-/// functions in dispatch tables alone.
+/// Mangled type and name of each shown parameter, by function, as declared in `api_args.h` of rocprofiler-sdk 1.0.0. It
+/// has only functions in dispatch tables.
 static PARAMETERS: LazyLock<HashMap<&'static str, Vec<(String, &'static str)>>> = LazyLock::new(|| {
     let rows = ROWS.iter().filter(|row| row.entry.is_some() && !row.shown.is_empty());
     rows.map(|row| {
@@ -34,7 +34,7 @@ static PARAMETERS: LazyLock<HashMap<&'static str, Vec<(String, &'static str)>>> 
     .collect()
 });
 
-/// A C type as the C++ ABI mangles it.
+/// Mangles a C type by the C++ ABI.
 fn mangled(kind: &str) -> String {
     let base = kind.trim_end_matches('*');
     let pointers = "P".repeat(kind.len() - base.len());
@@ -62,16 +62,16 @@ fn mangled(kind: &str) -> String {
     format!("{pointers}{constant}{base}")
 }
 
-/// The arguments of a call; none when they were not recorded.
+/// Arguments of a call; empty if they were not recorded.
 pub(super) fn of(view: &View<'_>, call: &ApiCall) -> Vec<Argument> {
     let text = call.arguments.and_then(|id| view.text(id));
     text.map_or_else(Vec::new, |text| parts(view.function(call), &text))
 }
 
-/// The handle of the stream that a call works on, when its arguments name one.
+/// Handle of the stream that a call uses, if its arguments contain one.
 pub(super) fn stream(arguments: &[Argument]) -> Option<u64> {
     let named = arguments.iter().find(|one| one.kind == STREAM)?;
-    if named.value == NOTHING {
+    if named.value == NULL_POINTER {
         return Some(0);
     }
     u64::from_str_radix(named.value.strip_prefix("0x")?, 16).ok()
@@ -79,8 +79,8 @@ pub(super) fn stream(arguments: &[Argument]) -> Option<u64> {
 
 const STREAM: &str = "P12ihipStream_t";
 const DIM3: &str = "18rocprofiler_dim3_t";
-/// How a null pointer to something is written.
-const NOTHING: &str = "(null)";
+/// Text of a null pointer.
+const NULL_POINTER: &str = "(null)";
 
 fn parts(function: &str, text: &str) -> Vec<Argument> {
     let mut parameters = PARAMETERS.get(function).into_iter().flatten();
@@ -90,7 +90,7 @@ fn parts(function: &str, text: &str) -> Vec<Argument> {
             || ("", Cow::Owned(name.to_owned())),
             |(kind, name)| (kind.as_str(), Cow::Borrowed(*name)),
         );
-        let (value, given) = value.split_once(GIVEN).unwrap_or((value, ""));
+        let (value, given) = value.split_once(RESULT_ARROW).unwrap_or((value, ""));
         Argument {
             kind,
             name,
@@ -101,7 +101,7 @@ fn parts(function: &str, text: &str) -> Vec<Argument> {
     .collect()
 }
 
-/// A value as rocprofiler-sdk writes those of its type.
+/// Formats a value as rocprofiler-sdk does for its type.
 fn shown(kind: &str, value: &str) -> String {
     let number = value
         .strip_prefix("0x")
@@ -112,18 +112,18 @@ fn shown(kind: &str, value: &str) -> String {
             let [x, y, z] = [(); 3].map(|()| axes.next().unwrap_or("0"));
             format!("{{z={z}, y={y}, x={x}}}")
         }
-        (STREAM, _) if value == "null" => NOTHING.to_owned(),
+        (STREAM, _) if value == "null" => NULL_POINTER.to_owned(),
         // hipStreamLegacy and hipStreamPerThread.
         (STREAM, _) if value == "legacy" => "0x1".to_owned(),
         (STREAM, _) if value == "per-thread" => "0x2".to_owned(),
         ("i" | "j" | "m", Some(number)) => number.to_string(),
         ("Pv" | "PKv", Some(0)) => "0".to_owned(),
-        (kind, Some(0)) if kind.starts_with('P') => NOTHING.to_owned(),
+        (kind, Some(0)) if kind.starts_with('P') => NULL_POINTER.to_owned(),
         _ => value.to_owned(),
     }
 }
 
-/// A mangled type in words, as the ABI's demangler writes it: `void const*`.
+/// Demangles a type: `void const*`.
 pub(super) fn demangled(kind: &str) -> String {
     let base = kind.trim_start_matches('P');
     let (is_const, base) = base.strip_prefix('K').map_or((false, base), |base| (true, base));

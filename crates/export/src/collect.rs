@@ -1,7 +1,7 @@
-//! Takes a recording's items apart: what names things is kept in memory, records are sorted by process and beginning.
+//! Separates a recording's items: named entities stay in memory, records are sorted by process and begin.
 
 use super::run::Run;
-use super::sample_streams::{Measured, Measuring};
+use super::sample_streams::{Measured, StreamCollector};
 use super::sort::{Entry, Sorted, Sorter};
 use super::texts::Texts;
 use roctop_ring::record::{engine, memory};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Bytes of records that are held while they are taken in.
+/// Memory for records while they are collected, bytes.
 const SORT_BUFFER_BYTES: usize = 128 << 20;
 
 /// A record.
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// When it began; for work, when it was submitted, if that is known.
+    /// Begin; for work, the submission if it is known.
     pub(crate) const fn start(&self) -> Nanos {
         match self {
             Self::Call(call) => call.span.begin,
@@ -54,7 +54,7 @@ impl Event {
 }
 
 impl Entry for Event {
-    /// What encloses others comes before them, calls before the work that they cause.
+    /// Enclosing records come before enclosed ones, and calls before the work that they cause.
     type Key = (ProcessId, Nanos, u8, Reverse<Nanos>, u64);
 
     fn key(&self) -> Self::Key {
@@ -70,49 +70,49 @@ impl Entry for Event {
     }
 }
 
-/// Everything of one or several recordings.
+/// Contents of one or more recordings.
 pub struct Collected {
-    /// What names things; it holds no records, no texts and nothing that was measured.
+    /// Named entities; without records, texts and measurements.
     pub run: Run,
-    /// Records, by process and beginning.
+    /// Records, sorted by process and begin.
     pub(crate) events: Sorted<Event>,
-    /// Texts of markers and arguments.
+    /// Texts of markers and of arguments.
     pub(crate) texts: Texts,
-    /// What was measured.
+    /// Counters, samples and gauges.
     pub(crate) measured: Measured,
-    /// When the first record began.
+    /// Begin of the first record.
     pub first: Nanos,
-    /// What a range of time is counted from.
+    /// Origin of time ranges.
     pub beginning: Nanos,
 }
 
-/// Takes items in.
+/// Collects items.
 pub struct Collector {
     run: Run,
     events: Sorter<Event>,
     texts: Texts,
-    measuring: Measuring,
+    measuring: StreamCollector,
     first: Nanos,
-    /// Dispatches in flight when each process was last looked at.
+    /// In-flight dispatches at the last reading of each process.
     in_flight: BTreeMap<ProcessId, Vec<Dispatch>>,
     failed: Option<io::Error>,
 }
 
 impl Collector {
-    /// A collector that sorts in the directory `place` what does not fit in memory.
+    /// A collector that sorts in the directory `place` when memory does not suffice.
     pub fn new(place: &Path) -> Self {
         Self {
             run: Run::default(),
             events: Sorter::new(place, SORT_BUFFER_BYTES),
             texts: Texts::new(place),
-            measuring: Measuring::new(place),
+            measuring: StreamCollector::new(place),
             first: Nanos::MAX,
             in_flight: BTreeMap::new(),
             failed: None,
         }
     }
 
-    /// Takes items.
+    /// Adds items.
     pub fn take(&mut self, items: Vec<Item>) {
         for item in items {
             if self.failed.is_none() {
@@ -126,10 +126,10 @@ impl Collector {
             Item::Api(call) => (Event::Call(call), call.span.begin),
             Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
             Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
-            // What a call copied itself is not for rocprofv3: its time is the call's.
+            // rocprofv3 has no copies made by calls: their times are the calls'.
             Item::Copy(copy) if copy.engine == engine::CALL => return Ok(()),
             Item::Copy(copy) => (Event::Copy(copy), copy.span.begin),
-            // Nor is mapping of virtual memory.
+            // It has no mapping of virtual memory either.
             Item::Allocation(allocation) if allocation.operation > memory::VMEM_FREE => return Ok(()),
             Item::Allocation(allocation) => (Event::Allocation(allocation), allocation.span.begin),
             Item::Scratch(scratch) => (Event::Scratch(scratch), scratch.span.begin),
@@ -153,14 +153,14 @@ impl Collector {
         self.events.put(event)
     }
 
-    /// Everything that was taken.
+    /// Finishes the collection.
     ///
-    /// Errors: what did not fit in memory could not be written.
+    /// Errors: temporary files could not be written.
     pub fn finish(mut self) -> io::Result<Collected> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        // Of a process that goes on it is not known what became of them.
+        // For a process that continues, the outcome of in-flight work is unknown.
         let exits = &self.run.exits;
         let ended = self
             .in_flight
@@ -184,9 +184,9 @@ impl Collector {
     }
 }
 
-/// Everything that recordings hold; with `range`, only what may touch that time after their beginning.
+/// Collects everything in the recordings; with `range`, only what may overlap that time after their begin.
 ///
-/// Errors: a recording cannot be read, or there is no room in `place`.
+/// Errors: a recording cannot be read, or `place` is full.
 pub fn collect(
     whole: &Merged<'_>,
     range: Option<(Nanos, Nanos)>,
@@ -201,12 +201,12 @@ pub fn collect(
     });
     let mut collector = Collector::new(place);
     progress.begin("reading", whole.bytes());
-    let replay = whole.items_with_every_text(span, &mut |bytes| progress.add(bytes), &mut |items| {
+    let replay = whole.items_with_unlimited_texts(span, &mut |bytes| progress.add(bytes), &mut |items| {
         collector.take(items);
     })?;
     let mut collected = collector.finish()?;
     collected.beginning = beginning.unwrap_or(collected.first);
-    // When not everything was read, the first record read is not the first one.
+    // If not everything was read, the first record that was read is not the first of the recording.
     if let (Some(_), Some(begin)) = (span, begin) {
         collected.first = begin;
     }

@@ -1,4 +1,4 @@
-//! What the files say of how they were made: the configuration in `results.json`, and the file `config.json`.
+//! The export's own configuration: the object in `results.json`, and the file `config.json`.
 
 use super::head::Head;
 use super::options::{Format, KernelNames, Kind};
@@ -6,7 +6,7 @@ use super::view::View;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// The configuration: the keys of rocprofiler-sdk 1.0.0 in its order, with what was chosen.
+/// Configuration with the keys of rocprofiler-sdk 1.0.0 in its order, and the selected values.
 pub(super) fn entries(view: &View<'_>, head: &Head<'_>) -> Vec<(&'static str, Value)> {
     let directory = head.stem.parent();
     let directory = directory.map_or(String::new(), |path| path.display().to_string());
@@ -45,7 +45,7 @@ pub(super) fn entries(view: &View<'_>, head: &Head<'_>) -> Vec<(&'static str, Va
         .collect()
 }
 
-/// An object of these entries, in their order.
+/// Writes an object with these entries in their order.
 pub(super) fn object(entries: &[(&str, Value)], out: &mut dyn Write) -> io::Result<()> {
     for (number, (key, value)) in entries.iter().enumerate() {
         let before = if number == 0 { '{' } else { ',' };
@@ -54,7 +54,7 @@ pub(super) fn object(entries: &[(&str, Value)], out: &mut dyn Write) -> io::Resu
     write!(out, "}}")
 }
 
-/// What was chosen by the names that rocprofiler-sdk's own tool has for it.
+/// Selected options under the names of rocprofiler-sdk's own tool.
 fn tools(view: &View<'_>) -> impl Iterator<Item = (String, Value)> {
     let choice = view.choice;
     let is_traced = |kind| choice.kinds.has(kind) && !(choice.counters_only && kind == Kind::Kernel);
@@ -85,7 +85,7 @@ fn tools(view: &View<'_>) -> impl Iterator<Item = (String, Value)> {
         .map(|(name, is_on)| (name.to_owned(), is_on.into()))
 }
 
-/// `config.json`: the configuration with all options, for whoever wants to know later how files came about.
+/// Writes `config.json`: the configuration with all options, which documents how files were made.
 pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (first, last) = view.times();
     let mut config: Map<String, Value> = view.choice.config.clone();
@@ -110,8 +110,8 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     )
 }
 
-/// The stretches of time that were wanted, as rocprofv3 writes them when its tests ask for it: a line each for the wait,
-/// the start, the stretch and the stop, with its beginning and end, ns of CLOCK_BOOTTIME.
+/// Writes the collection periods in the form of rocprofv3's tests: a line each for wait, start, period and stop, with
+/// begin and end in CLOCK_BOOTTIME ns.
 pub(super) fn periods(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let since = view.since();
     let (_, last) = view.times();

@@ -1,4 +1,4 @@
-//! Values of hardware counters joined with the dispatches that they are of.
+//! Joins hardware counter values with their dispatches.
 
 use super::options::KernelChoice;
 use super::records::Row;
@@ -12,18 +12,18 @@ use std::io;
 use std::iter::Peekable;
 use std::path::Path;
 
-/// Bytes of each kind that are held while they are sorted.
+/// Memory for each kind while it is sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
-/// The most values of one dispatch that are believed, and the most runs of instances.
-const MOST_VALUES: usize = 1 << 16;
-const MOST_PARTS: usize = 1 << 18;
+/// Maximum numbers of values and of instance runs per dispatch.
+const MAX_VALUES: usize = 1 << 16;
+const MAX_PARTS: usize = 1 << 18;
 
 /// A dispatch by its number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Numbered {
     pub(super) dispatch: u64,
     pub(super) end: Nanos,
-    /// Its correlation id.
+    /// Correlation id.
     pub(super) id: u64,
     pub(super) kernel: KernelId,
 }
@@ -36,7 +36,7 @@ impl Entry for Numbered {
     }
 }
 
-/// All dispatches of a process by their numbers.
+/// All dispatches of a process, sorted by number.
 pub(super) fn numbered(dispatches: &Sorted<Row<Dispatch>>, place: &Path) -> io::Result<Sorted<Numbered>> {
     let mut sorter = Sorter::new(place, SORT_BUFFER_BYTES);
     for row in dispatches.iter() {
@@ -51,15 +51,15 @@ pub(super) fn numbered(dispatches: &Sorted<Row<Dispatch>>, place: &Path) -> io::
     sorter.finish()
 }
 
-/// Finds dispatches by numbers that only rise.
-pub(super) struct Finding<'a>(Peekable<Iter<'a, Numbered>>);
+/// Finds dispatches by ascending number.
+pub(super) struct DispatchFinder<'a>(Peekable<Iter<'a, Numbered>>);
 
-impl<'a> Finding<'a> {
+impl<'a> DispatchFinder<'a> {
     pub(super) fn new(dispatches: &'a Sorted<Numbered>) -> Self {
         Self(dispatches.iter().peekable())
     }
 
-    /// The dispatch of a number.
+    /// The dispatch with this number.
     pub(super) fn find(&mut self, dispatch: u64) -> io::Result<Option<Numbered>> {
         loop {
             match self.0.peek() {
@@ -74,17 +74,17 @@ impl<'a> Finding<'a> {
     }
 }
 
-/// A value, in the order of the rows.
+/// A value, in row order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Amount {
+struct RowValue {
     end: Nanos,
     dispatch: u64,
-    /// Place of its counter among all.
+    /// Index of its counter.
     counter: u32,
     value: f64,
 }
 
-impl Entry for Amount {
+impl Entry for RowValue {
     type Key = (Nanos, u64, u32);
 
     fn key(&self) -> Self::Key {
@@ -92,7 +92,7 @@ impl Entry for Amount {
     }
 }
 
-/// Values of instances, in the order of the rows.
+/// Values of instances, in row order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Part {
     end: Nanos,
@@ -108,32 +108,32 @@ impl Entry for Part {
     }
 }
 
-/// The values of a process.
+/// Counter values of a process.
 #[derive(Default)]
 pub(super) struct Counted<'a> {
-    amounts: Sorted<Amount>,
+    amounts: Sorted<RowValue>,
     parts: Sorted<Part>,
-    /// All counters of the process, by name and agent.
+    /// All counters of the process, sorted by name and agent.
     all: Vec<&'a CounterInfo>,
-    /// Those that have values.
+    /// Counters with values.
     pub(super) counters: Vec<&'a CounterInfo>,
 }
 
 /// A dispatch with its values.
 pub(super) struct CountedRow {
     pub(super) row: Row<Dispatch>,
-    /// By place of the counter.
+    /// Values by index of the counter.
     values: Vec<(u32, f64)>,
     parts: Vec<Part>,
 }
 
 impl<'a> Counted<'a> {
-    /// The values of dispatches that have rows, and of wanted kernels: those whose names hold the one pattern and not the
-    /// other.
+    /// Values of dispatches that have rows and whose kernels are selected: the name matches the include pattern and not
+    /// the exclude pattern.
     pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
         let own = scope.process.id;
         let known = scope.run.counters.iter().filter(|info| info.process == own);
-        // The last report of a counter counts.
+        // The last description of a counter counts.
         let known: BTreeMap<CounterId, &CounterInfo> = known.map(|info| (info.id, info)).collect();
         let mut all: Vec<&CounterInfo> = known.into_values().collect();
         all.sort_by(|a, b| (&a.name, a.agent, a.id).cmp(&(&b.name, b.agent, b.id)));
@@ -150,14 +150,14 @@ impl<'a> Counted<'a> {
             Sorter::new(scope.place, SORT_BUFFER_BYTES),
         );
         let mut seen = BTreeSet::new();
-        let mut finding = Finding::new(dispatches);
+        let mut finding = DispatchFinder::new(dispatches);
         for value in walk.values.of(own) {
             let Value(value) = value?;
             let dispatch = value.dispatch.unwrap_or(0);
             let found = finding.find(dispatch)?.filter(|found| is_wanted(found.kernel));
             if let (Some(found), Some(counter)) = (found, places.get(&value.counter)) {
                 seen.insert(*counter);
-                amounts.put(Amount {
+                amounts.put(RowValue {
                     end: found.end,
                     dispatch,
                     counter: *counter,
@@ -165,7 +165,7 @@ impl<'a> Counted<'a> {
                 })?;
             }
         }
-        let mut finding = Finding::new(dispatches);
+        let mut finding = DispatchFinder::new(dispatches);
         for values in walk.instances.of(own) {
             let Instances(values) = values?;
             let found = finding.find(values.dispatch)?.filter(|found| is_wanted(found.kernel));
@@ -190,7 +190,7 @@ impl<'a> Counted<'a> {
         self.amounts.is_empty()
     }
 
-    /// The dispatches in the order of their rows, each with its values.
+    /// Dispatches in row order, each with its values.
     pub(super) fn rows<'v>(
         &'v self,
         dispatches: &'v Sorted<Row<Dispatch>>,
@@ -198,7 +198,7 @@ impl<'a> Counted<'a> {
         self.joined(dispatches, None)
     }
 
-    /// The same with the values of instances, too.
+    /// As `rows`, with the values of instances.
     pub(super) fn rows_with_parts<'v>(
         &'v self,
         dispatches: &'v Sorted<Row<Dispatch>>,
@@ -216,9 +216,9 @@ impl<'a> Counted<'a> {
         dispatches.iter().map(move |row| {
             let row = row?;
             let key = row.key();
-            let own = taken(&mut amounts, key, MOST_VALUES, |one| (one.end, one.dispatch))?;
+            let own = taken(&mut amounts, key, MAX_VALUES, |one| (one.end, one.dispatch))?;
             let parts = match &mut parts {
-                Some(parts) => taken(parts, key, MOST_PARTS, |one| (one.end, one.values.dispatch))?,
+                Some(parts) => taken(parts, key, MAX_PARTS, |one| (one.end, one.values.dispatch))?,
                 None => Vec::new(),
             };
             Ok(CountedRow {
@@ -229,18 +229,18 @@ impl<'a> Counted<'a> {
         })
     }
 
-    /// A counter by its place.
+    /// A counter by its index.
     pub(super) fn counter(&self, place: u32) -> Option<&'a CounterInfo> {
         self.all.get(place as usize).copied()
     }
 
-    /// The values of a dispatch, by the counters' names.
+    /// Values of a dispatch, sorted by counter name.
     pub(super) fn values(&self, row: &CountedRow) -> impl Iterator<Item = (&'a CounterInfo, f64)> {
         let values = row.values.iter();
         values.filter_map(|(place, value)| Some((self.counter(*place)?, *value)))
     }
 
-    /// The same, instance by instance where they are known.
+    /// Values of a dispatch, by instance where known.
     pub(super) fn instances(&self, row: &CountedRow) -> impl Iterator<Item = (&'a CounterInfo, f64)> {
         row.values.iter().flat_map(move |(place, sum)| {
             let from = row.parts.partition_point(|part| part.counter < *place);
@@ -253,7 +253,7 @@ impl<'a> Counted<'a> {
         })
     }
 
-    /// All counters' names, each once.
+    /// Names of all counters, each once.
     pub(super) fn names(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = self.counters.iter().map(|info| &*info.name).collect();
         names.dedup();
@@ -262,7 +262,7 @@ impl<'a> Counted<'a> {
 }
 
 impl CountedRow {
-    /// Its values by place of the counter.
+    /// Values by index of the counter.
     pub(super) fn into_values(self) -> (Row<Dispatch>, Vec<(u32, f64)>) {
         (self.row, self.values)
     }
@@ -272,7 +272,7 @@ impl CountedRow {
     }
 }
 
-/// Takes what has this key; what comes before it belongs to no row.
+/// Takes the entries with this key; earlier ones belong to no row.
 fn taken<T: Entry>(
     entries: &mut Peekable<Iter<'_, T>>,
     key: (Nanos, u64),
@@ -289,7 +289,7 @@ fn taken<T: Entry>(
     Ok(own)
 }
 
-/// Whether a kernel's values are wanted, whatever its dispatches are renamed to.
+/// Whether a kernel's values are selected, independent of renaming.
 fn is_wanted(scope: &Scope<'_>, kernel: KernelId) -> bool {
     let KernelChoice { include, exclude } = &scope.choice.counted;
     let name = scope.called(kernel).unwrap_or("");

@@ -1,7 +1,8 @@
-//! CSV files with the names, columns and formats of rocprofv3: those of rocprofiler-sdk 1.0.0, or of the seed's manual.
+//! CSV files with the names, columns and formats of rocprofv3: of rocprofiler-sdk 1.0.0, or of ROCm 6.2 (layout
+//! `seed`).
 //!
-//! Where upstream writes a quote inside a text as it is, this doubles it (RFC 4180): names without quotes are the same
-//! to the byte.
+//! Upstream writes quotes inside a text unchanged; here they are doubled (RFC 4180). Names without quotes are
+//! byte-identical.
 
 mod counters;
 mod gauges;
@@ -41,7 +42,7 @@ const SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_Flags,
 Allocation_Size";
 const SEED_SCRATCHES: &str = "Kind,Operation,Agent_Id,Queue_Id,Thread_Id,Alloc_flags,Start_Timestamp,End_Timestamp";
 
-/// What is not recorded of the process, by the collector's own words.
+/// Writes what is not recorded of the process, in the collector's words.
 fn incomplete(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines::new(out, "Process_Id,Incomplete")?;
     for text in view.incomplete() {
@@ -50,7 +51,7 @@ fn incomplete(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes all tables of a process. A file is made only when there is a row for it.
+/// Writes all tables of a process. A file is created only if it has rows.
 pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     let rows = &view.rows;
     if !rows.dispatches.is_empty() && !view.choice.counters_only {
@@ -79,7 +80,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     if !rows.markers.is_empty() {
         files.write("marker_api_trace.csv", &|out| markers(view, out))?;
     }
-    // The seed's release had no such file.
+    // ROCm 6.2 had no such file.
     if !rows.allocations.is_empty() && !view.is_seed() {
         files.write("memory_allocation_trace.csv", &|out| allocations(view, out))?;
     }
@@ -108,7 +109,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     Ok(())
 }
 
-/// Agents' cells: numbers in the seed's layout, words in the new one.
+/// Agent cells: numbers in layout `seed`, labels in the current one.
 struct Agents<'a> {
     view: &'a View<'a>,
     cells: HashMap<Option<AgentId>, String>,
@@ -264,7 +265,7 @@ fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";
 const STOCHASTIC: &str = "Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count";
 
-/// `pc_sampling_host_trap.csv` and `pc_sampling_stochastic.csv`. Instructions are places in code objects.
+/// Writes `pc_sampling_host_trap.csv` or `pc_sampling_stochastic.csv`. An instruction is a code object offset.
 fn pc_samples(view: &View<'_>, method: u16, out: &mut dyn Write) -> io::Result<()> {
     let is_stochastic = method == sampling::STOCHASTIC;
     let columns = if is_stochastic {

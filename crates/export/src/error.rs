@@ -1,41 +1,41 @@
-//! Why files could not be written.
+//! Errors of an export.
 
 use parquet::errors::ParquetError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an export failed. The text leaves out the cause, which is the error's source.
+/// Error of an export. The text leaves out the cause, which is the error's source.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or directory failed.
+    /// An operation on a file or directory failed.
     #[error("{what} {}", path.display())]
     File {
-        /// What could not be done, before the path: `cannot write`.
+        /// The failed action, as it appears before the path: `cannot write`.
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: Box<Error>,
     },
-    /// The system refused something.
+    /// An operation of the operating system failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The recording cannot be read.
     #[error(transparent)]
     Source(#[from] roctop_source::Error),
-    /// The library for Parquet files.
+    /// Error of the Parquet library.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
-    /// The database.
+    /// Error of the database.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// A document.
+    /// A JSON document could not be encoded.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
 
 impl Error {
-    /// For `map_err`: `what` could not be done with `path`.
+    /// For `map_err`: the action `what` on `path` failed.
     pub(crate) fn at<E: Into<Self>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
         let path = path.to_owned();
         move |source| Self::File {
@@ -46,5 +46,5 @@ impl Error {
     }
 }
 
-/// What the writers of files give.
+/// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

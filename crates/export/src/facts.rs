@@ -1,4 +1,4 @@
-//! Facts of a recording that only files tell: code objects, kernel symbols, handles of queues and streams.
+//! Facts that only exports contain: code objects, kernel symbols, handles of queues and streams.
 
 use crate::error::Result;
 use roctop_ring::layout::clock;
@@ -19,15 +19,15 @@ pub struct Facts {
 #[derive(Debug, Default)]
 pub struct ProcessFacts {
     strings: HashMap<u32, String>,
-    /// Code objects by number.
+    /// Code objects, by number.
     pub code_objects: BTreeMap<u64, CodeObject>,
-    /// Handles of queues by number.
+    /// Handles of queues, by number.
     pub queues: BTreeMap<u32, u64>,
-    /// Numbers of streams by handle: more than one where a handle was given again, or is each thread's own.
+    /// Numbers of streams, by handle: several if a handle was reused or is per-thread.
     streams: HashMap<u64, Vec<u32>>,
-    /// Driver's nodes of agents by index.
+    /// Topology nodes of agents, by index.
     pub nodes: BTreeMap<u32, u32>,
-    /// When its clock was first looked at, CLOCK_BOOTTIME ns: the process had just begun.
+    /// First calibration, CLOCK_BOOTTIME ns: shortly after the start of the process.
     pub since: Option<u64>,
     symbols: HashMap<String, Vec<KernelSymbol>>,
 }
@@ -40,25 +40,25 @@ impl Facts {
         Ok(facts)
     }
 
-    /// The facts of a process; empty ones when there are none.
+    /// Facts of a process; empty if there are none.
     pub fn of(&self, process: ProcessId) -> &ProcessFacts {
         self.processes.get(&process).unwrap_or(&self.none)
     }
 }
 
 impl ProcessFacts {
-    /// A text by its number.
+    /// String with this id.
     pub fn text(&self, id: u32) -> &str {
         self.strings.get(&id).map_or("", String::as_str)
     }
 
-    /// The greatest number of a code object that is known or named.
+    /// Greatest number of a code object, known or referred to.
     pub fn last_code_object(&self) -> u64 {
         let named = self.symbols.values().flatten().map(|symbol| symbol.code_object);
         named.chain(self.code_objects.keys().copied()).max().unwrap_or(0)
     }
 
-    /// The number of the stream that a handle stands for; none when it is not known, or stands for several.
+    /// Number of the stream with this handle; `None` if it is unknown or ambiguous.
     pub fn stream(&self, handle: u64) -> Option<u32> {
         match self.streams.get(&handle)?.as_slice() {
             [only] => Some(*only),
@@ -66,7 +66,7 @@ impl ProcessFacts {
         }
     }
 
-    /// The symbol of a kernel.
+    /// Symbol of a kernel.
     pub fn symbol(&self, mangled: &str, group_size: u32) -> Option<&KernelSymbol> {
         let symbols = self.symbols.get(mangled)?;
         let same = symbols.iter().find(|symbol| symbol.group_size == group_size);

@@ -1,4 +1,4 @@
-//! Files that grow beside their final names and are renamed when they are whole.
+//! Files that are written under temporary names and renamed when complete.
 
 use crate::error::{Error, Result};
 use roctop_source::progress::Progress;
@@ -11,11 +11,11 @@ pub(crate) struct Files<'a> {
     pub(crate) stem: PathBuf,
     pub(crate) made: &'a mut Vec<PathBuf>,
     pub(crate) progress: &'a Progress,
-    /// Says whether everything that a file asked for could be read.
+    /// Returns an error if data of the file could not be read.
     pub(crate) check: &'a dyn Fn() -> std::io::Result<()>,
 }
 
-/// Reports how many bytes were written.
+/// Counts and reports written bytes.
 struct Counted<'a> {
     out: &'a mut dyn Write,
     progress: &'a Progress,
@@ -38,7 +38,7 @@ impl Write for Counted<'_> {
 }
 
 impl Files<'_> {
-    /// A file's path, named by the process and `ending`.
+    /// Path of a file: stem of the process, then `ending`.
     pub(crate) fn path(&self, ending: &str) -> PathBuf {
         let mut path = self.stem.clone().into_os_string();
         path.push("_");
@@ -46,14 +46,14 @@ impl Files<'_> {
         path.into()
     }
 
-    /// Writes a file by a library that makes it itself.
+    /// Writes a file with a library that creates it itself.
     pub(crate) fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
         self.progress.begin(&format!("writing {}", path.display()), 0);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(Error::at("cannot write", &path))?;
         }
         let beside = beside(&path);
-        // One that a killed roctop left would be filled up.
+        // A file left by a killed roctop would be appended to.
         let _ = std::fs::remove_file(&beside);
         let written = fill(&beside).and_then(|()| {
             (self.check)()?;
@@ -68,7 +68,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Writes a file, named by the process and `ending`.
+    /// Writes a file: stem of the process, then `ending`.
     pub(crate) fn write(&mut self, ending: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
         let path = self.path(ending);
         self.progress.begin(&format!("writing {}", path.display()), 0);
@@ -85,14 +85,14 @@ impl Files<'_> {
     }
 }
 
-/// The name under which a file grows.
+/// Temporary name of a file.
 fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     beside.into()
 }
 
-/// Writes a file atomically: beside its name, then renamed. Nothing is left when `fill` fails.
+/// Writes a file under a temporary name and renames it. Removes it if `fill` fails.
 pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
     let beside = beside(path);
     let written = (|| {
@@ -109,20 +109,20 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::R
     written.map_err(Error::at("cannot write", path))
 }
 
-/// What no other process has in its names of files, on any host that shares the directory.
+/// A text for file names that is unique among processes on all hosts that share the directory.
 pub fn own_word() -> String {
     let system = rustix::system::uname();
     format!("{}-{}", system.nodename().to_string_lossy(), std::process::id())
 }
 
-/// Makes the output directory, and finds out now rather than later whether it can be written to.
+/// Creates the output directory, and checks early that it is writable.
 pub fn prepare_directory(path: &Path) -> Result<()> {
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
         path
     };
-    std::fs::create_dir_all(path).map_err(Error::at("cannot make the directory", path))?;
+    std::fs::create_dir_all(path).map_err(Error::at("cannot create the directory", path))?;
     let probe = path.join(format!(".roctop-{}.tmp", own_word()));
     File::create(&probe).map_err(Error::at("cannot write to the directory", path))?;
     std::fs::remove_file(&probe).map_err(Error::at("cannot write to the directory", path))

@@ -1,4 +1,4 @@
-//! What the driver told of the GPUs, and counters of whole GPUs, as rows of numbers.
+//! Driver readings of the GPUs, and device-wide counters, as rows of numbers.
 
 use super::sample_streams::{Gauge, Point, Reading, Walk};
 use super::scope::Scope;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Bytes of each kind that are held while they are sorted.
+/// Memory for each kind while it is sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
-/// The unit of a counter of a whole GPU.
+/// Unit of a device-wide counter.
 pub(super) const PER_SECOND: &str = "/s";
 
-/// A counter's growth a second, at the reading that ends the interval.
+/// Growth per second of a counter, at the reading that ends the interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rate {
     pub(super) counter: CounterId,
@@ -30,30 +30,29 @@ impl Entry for Rate {
     }
 }
 
-/// Numbers over time that belong to a process's files: those about itself, and those of whole GPUs with the first
-/// process's of their machine.
+/// Readings in a process's files: those of the process, and, for the first process of a machine, those of whole GPUs.
 #[derive(Default)]
 pub(super) struct Gauges<'a> {
-    /// By GPU, process and gauge, each over time.
+    /// Sorted by GPU, process, gauge and time.
     pub(super) points: Sorted<Point>,
-    /// By counter, each over time.
+    /// Sorted by counter and time.
     pub(super) rates: Sorted<Rate>,
     pub(super) counters: BTreeMap<CounterId, &'a CounterInfo>,
 }
 
-/// What a line of numbers is of.
+/// Subject of a sequence of numbers.
 pub(super) struct Series {
     pub(super) node: u32,
-    /// 0 for a whole GPU.
+    /// Pid; 0 for a whole GPU.
     pub(super) pid: u32,
     pub(super) name: String,
     pub(super) unit: &'static str,
-    /// What its track is called.
+    /// Name of its track.
     pub(super) track: String,
 }
 
 impl<'a> Gauges<'a> {
-    /// Those of wanted times; `whole` are those of whole GPUs, when those of its machine are this process's.
+    /// Readings at selected times. `whole` has those of whole GPUs, if this process's files contain them.
     pub(super) fn new(scope: &Scope<'a>, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<Self> {
         let own = scope.process.id;
         let (mut points, mut rates) = (
@@ -81,7 +80,7 @@ impl<'a> Gauges<'a> {
                 continue;
             };
             let rate = (reading.value - value).max(0.0) * 1e9 / reading.at.saturating_sub(at) as f64;
-            // Two readings at one moment are no interval.
+            // Two readings at one time make no interval.
             if rate.is_finite() && reading.at > at && scope.is_wanted_at(reading.at) {
                 rates.put(Rate {
                     counter,
@@ -98,12 +97,12 @@ impl<'a> Gauges<'a> {
         })
     }
 
-    /// Is there anything of this kind?
+    /// Whether there are no readings.
     pub(super) const fn is_empty(&self) -> bool {
         self.points.is_empty() && self.rates.is_empty()
     }
 
-    /// Every number with its time, and what it is of where that is another than before.
+    /// Each number with its time, and its series whenever that changes.
     pub(super) fn each(
         &self,
         scope: &Scope<'_>,

@@ -1,4 +1,4 @@
-//! What documents say of the run beside its records.
+//! Metadata of the run in documents.
 
 use super::options::Format;
 use super::stats::Domain;
@@ -6,11 +6,11 @@ use super::view::View;
 use roctop_trace::item::Process;
 use std::path::Path;
 
-/// What a document says of the run.
+/// Metadata of a run.
 pub(super) struct Head<'a> {
-    /// Where the files go, and what their names begin with.
+    /// Path prefix of the files.
     pub(super) stem: &'a Path,
-    /// The command line that was recorded.
+    /// The recorded command line.
     pub(super) command: &'a [String],
     /// Formats that are written.
     pub(super) formats: &'a [Format],
@@ -19,13 +19,13 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The command line of a process.
+    /// Command line of a process.
     pub(super) fn command_of(&self, view: &View<'_>) -> Vec<String> {
         view.process.words(self.command)
     }
 }
 
-/// The machine, as far as it is known: a recording that was made elsewhere says its host's name alone.
+/// The machine, as far as known: for a recording from elsewhere, only its host name.
 #[derive(Default)]
 pub(super) struct System {
     pub(super) machine: String,

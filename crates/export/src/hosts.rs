@@ -1,11 +1,11 @@
-//! The driver's topology of the machines on which something ran.
+//! Driver topology of the machines of a run.
 
 use super::run::Run;
 use roctop_source::recording::Recording;
 use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
 
-/// Nodes by host name.
+/// Topology nodes, by host name.
 #[derive(Debug, Default)]
 pub struct Hosts {
     known: BTreeMap<String, Vec<Node>>,
@@ -13,12 +13,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Adds a machine's nodes; those of one that is known already change nothing.
+    /// Adds a machine's nodes, unless it is already known.
     pub fn add(&mut self, host: &str, nodes: Vec<Node>) {
         self.known.entry(host.to_owned()).or_insert(nodes);
     }
 
-    /// Of all machines on which something of a run was recorded; and what is wrong with what recordings say of them.
+    /// Topology of all machines of a run, and the faults of the recordings' topology files.
     pub fn of_recordings(recordings: &[Recording], run: &Run) -> (Self, Vec<String>) {
         let mut hosts = Self::default();
         for recording in recordings {
@@ -31,7 +31,7 @@ impl Hosts {
         (hosts, faults)
     }
 
-    /// Adds those agents of a run that the topology does not tell of.
+    /// Adds agents of a run that the topology lacks.
     pub fn complete(&mut self, run: &Run) {
         for process in &run.processes {
             let only = self.known.len() == 1 && self.known.contains_key("");
@@ -46,9 +46,9 @@ impl Hosts {
         }
     }
 
-    /// The nodes of a machine.
+    /// Nodes of a machine.
     pub fn of(&self, host: &str) -> &[Node] {
-        // Recordings of layout 1 may not say where they were made.
+        // Recordings of layout 1 may lack their host name.
         let found = self.known.get(host).or_else(|| self.known.get(""));
         found.unwrap_or(&self.none)
     }

@@ -1,7 +1,6 @@
-//! `results.json`: the schema `rocprofiler-sdk-tool` of rocprofiler-sdk 1.0.0, whole.
+//! `results.json`: the complete schema `rocprofiler-sdk-tool` of rocprofiler-sdk 1.0.0.
 //!
-//! Written record by record; numbers of kinds and operations agree with the tables under `strings`, through which
-//! readers look names up.
+//! It is written record by record. Numbers of kinds and operations are indexes into the tables under `strings`.
 
 pub(super) mod agent;
 mod counted;
@@ -47,19 +46,19 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io
     write!(out, "}},\n\"buffer_records\":")?;
     record::write(view, &tables, out)?;
     if !view.rows.in_flight.is_empty() {
-        // Beyond upstream's schema, as the next one is.
+        // An addition to upstream's schema, as the next key.
         write!(out, ",\n\"kernels_in_flight\":")?;
         in_flight::write(view, out)?;
     }
     if view.incomplete().next().is_some() {
-        // Beyond upstream's schema.
+        // An addition to upstream's schema.
         write!(out, ",\n\"incomplete\":")?;
         list(out, view.incomplete(), |out, text| {
             write!(out, "{}", serde_json::Value::from(text))
         })?;
     }
     if !view.gauges.is_empty() {
-        // Beyond upstream's schema; its readers pass over keys that they do not know.
+        // An addition to upstream's schema; its readers ignore unknown keys.
         write!(out, ",\n\"gauges\":")?;
         gauges::write(view, out)?;
     }

@@ -1,4 +1,4 @@
-//! `timing_level.csv`: how kernels were timed, where that is less than roctop can. There with every format, only when a
+//! `timing_level.csv`: how kernels were timed, if not at the best level. Every format has this file, but only if a
 //! process began at another level or stepped down.
 
 use super::csv::writer::Lines;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 const COLUMNS: &str = "Process_Id,Level,Level_Before,Reason";
 
-/// The steps of the process.
+/// Steps of the process.
 pub(super) fn steps<'v>(view: &'v View<'_>) -> impl Iterator<Item = &'v (Step, Arc<str>)> {
     view.run.levels.get(&view.process.id).into_iter().flatten()
 }
 
-/// A line for each step, in order.
+/// Writes a line per step, in order.
 pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines::new(out, COLUMNS)?;
     for (step, text) in steps(view) {

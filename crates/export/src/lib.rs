@@ -1,5 +1,5 @@
-//! Files that other tools read. Each format is a pure function to bytes; this room opens the files, beside their final
-//! names, and renames them when they are whole.
+//! Writes files for other tools. Each format is a pure function to bytes; this module creates the files under temporary
+//! names and renames them when complete.
 #![forbid(unsafe_code)]
 
 pub mod agent_info;
@@ -51,36 +51,36 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use view::View;
 
-/// What is written, and where.
+/// An export: input, selection and output.
 pub struct Job<'a> {
     /// The records.
     pub collected: &'a Collected,
-    /// Directory for what does not fit in memory.
+    /// Directory for temporary files.
     pub place: &'a Path,
-    /// The driver's topology of each host, completed by the run.
+    /// Driver topology of each host, with agents of the run added.
     pub nodes: &'a Hosts,
-    /// Facts that only files hold.
+    /// Facts that only exports contain.
     pub facts: &'a Facts,
-    /// The command line that was recorded.
+    /// The recorded command line.
     pub command: &'a [String],
-    /// What was chosen.
+    /// Selected options.
     pub choice: &'a Choice,
-    /// Formats.
+    /// Formats to write.
     pub formats: &'a [Format],
-    /// Receives the progress.
+    /// Progress display.
     pub progress: &'a Progress,
-    /// Statistics are wanted even when no file holds them.
+    /// Whether statistics are returned even if no file contains them.
     pub sums: bool,
-    /// Beginning of the files' names by process, directory included.
+    /// Path prefix of a process's files.
     pub stem: &'a dyn Fn(&Process) -> PathBuf,
 }
 
-/// What was written.
+/// Result of an export.
 #[derive(Debug, Default)]
 pub struct Written {
     /// Paths of the files.
     pub files: Vec<PathBuf>,
-    /// Statistics of each process, if they were wanted.
+    /// Statistics of each process, if requested.
     pub sums: Vec<Sums>,
 }
 
@@ -89,13 +89,13 @@ pub struct Written {
 pub struct Sums {
     /// The process.
     pub process: Process,
-    /// The beginning of its files' names, directory included.
+    /// Path prefix of its files.
     pub stem: PathBuf,
     /// Statistics by domain.
     pub domains: Vec<Domain>,
 }
 
-/// Writes all files of a run, process by process; at most one process's rows are held, and most of them on disk.
+/// Writes all files of a run, process by process. At most one process's rows are held, most of them on disk.
 pub fn write(job: &Job<'_>) -> Result<Written> {
     let mut written = Written::default();
     let mut taken = HashSet::new();
@@ -123,8 +123,8 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
     Ok(written)
 }
 
-/// A beginning of names that no other process has: with the process id, and with a number when ranks on several machines
-/// share that too.
+/// A path prefix that no other process has: with the pid, and with a number if ranks on several machines share the pid
+/// too.
 fn free_stem(taken: &mut HashSet<PathBuf>, wanted: &Path, pid: u32) -> PathBuf {
     let mut stem = wanted.to_owned();
     let mut number = 1;

@@ -1,14 +1,14 @@
-//! Correlation ids as rocprofv3 gives them: dense from 1 by start time over the wanted API calls and markers of a
-//! process, with the enclosing one as ancestor; work belongs to the innermost wanted one that enqueued it.
+//! Assigns correlation ids as rocprofv3 does: dense from 1 by start time over the selected API calls and markers of a
+//! process, with the enclosing one as ancestor. Work belongs to the innermost selected one that enqueued it.
 //!
-//! One sweep over the records by their beginning finds what lies inside what. What work belongs to is looked up among
-//! the calls of late; the few that are not found there get a second sweep.
+//! One sweep over the records by begin finds the nesting. The cause of work is looked up among recent calls; the few
+//! that are older get a second sweep.
 
 mod sweep;
 
 use super::collect::{Collected, Event};
 use super::options::Kinds;
-use super::records::{Region, Rows, SORT_BUFFER_BYTES, Sink, Tests};
+use super::records::{Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
 use super::sort::{Sorted, Sorter};
 use roctop_model::FastMap;
 use roctop_trace::item::ProcessId;
@@ -16,26 +16,26 @@ use std::io;
 use std::path::Path;
 use sweep::{Cause, Sweep};
 
-/// Records of work whose call is looked for in one further sweep.
+/// Maximum number of work records whose call is searched in a second sweep.
 const MAX_LATE: usize = 1 << 19;
 
-/// What is wanted of a process, and how it is numbered.
+/// Selection and numbering options of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) process: ProcessId,
     pub(crate) kinds: Kinds,
-    /// Whether work that no wanted call caused gets an id of its own (as rocprofiler-sdk 1.0.0 does) or 0.
+    /// Whether work without a selected call gets a new id (as in rocprofiler-sdk 1.0.0) or 0.
     pub(crate) orphans: bool,
-    /// Whether kernels are called by marks and push/pop ranges: then these have numbers, wanted or not.
+    /// Whether kernels are named by marks and push/pop ranges: then these have numbers even if not selected.
     pub(crate) rename: bool,
 }
 
-/// Numbers the wanted records of the process that is next among `events`, a pass over all of `collected`.
+/// Numbers the selected records of the next process in `events`, a pass over all of `collected`.
 pub(crate) fn rows(
     collected: &Collected,
     events: &mut dyn Iterator<Item = io::Result<Event>>,
     wanted: Wanted,
-    tests: &Tests<'_>,
+    tests: &RowFilter<'_>,
     place: &Path,
 ) -> io::Result<Rows> {
     let mut sink = Sink::new(&collected.run, tests, place);
@@ -63,7 +63,7 @@ pub(crate) fn rows(
     })
 }
 
-/// Numbers work whose call was long ago; `next` is the next id.
+/// Numbers work whose call is not recent; `next` is the next id.
 fn number_late(
     collected: &Collected,
     wanted: Wanted,
@@ -92,7 +92,7 @@ fn number_late(
     }
 }
 
-/// What caused work whose call was long ago: a sweep for these alone.
+/// Causes of work whose call is not recent: a sweep for these alone.
 fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<FastMap<u64, Cause>> {
     let mut causes: FastMap<u64, Option<Cause>> = work.iter().filter_map(correlation).map(|id| (id, None)).collect();
     let mut sweep = Sweep::new(&collected.run, wanted);

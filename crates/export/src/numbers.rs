@@ -1,4 +1,4 @@
-//! Small numbers by large ones, in a nameless file: what is kept of them in memory does not grow.
+//! A map from large to small numbers in an unnamed file, with bounded memory.
 
 use super::sort::{nameless, no_room};
 use std::cell::RefCell;
@@ -8,16 +8,16 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Numbers that are read at once.
-const PAGE: usize = 4096;
-/// Pages that are kept once they were read.
+/// Numbers per page.
+const PAGE_NUMBERS: usize = 4096;
+/// Number of cached pages.
 const CACHED_PAGES: usize = 512;
 
-/// Numbers by place; 0 where none was put.
+/// Numbers by index; 0 where none was stored.
 #[derive(Default)]
 pub(super) struct Numbers {
     file: Option<File>,
-    /// The place after the last one.
+    /// One more than the last index.
     end: u64,
     read: RefCell<Read>,
 }
@@ -30,16 +30,16 @@ struct Read {
 }
 
 impl Numbers {
-    /// Numbers with their places, which only rise; of several at one place the last counts.
+    /// Stores numbers with ascending indexes; the last of several at one index counts.
     ///
-    /// Errors: there is no room in the directory `place`.
+    /// Errors: the directory `place` is full.
     pub(super) fn new(place: &Path, numbers: impl Iterator<Item = io::Result<(u64, u32)>>) -> io::Result<Self> {
         let mut numbers = numbers.peekable();
         if numbers.peek().is_none() {
             return Ok(Self::default());
         }
-        let told = |error: io::Error| no_room(place, &error);
-        let mut file = BufWriter::new(nameless(place).map_err(told)?);
+        let error_in_place = |error: io::Error| no_room(place, &error);
+        let mut file = BufWriter::new(nameless(place).map_err(error_in_place)?);
         let mut next = 0;
         while let Some(one) = numbers.next() {
             let (at, number) = one?;
@@ -47,14 +47,15 @@ impl Numbers {
             if at < next || follows.is_some_and(|follows| follows.0 == at) {
                 continue;
             }
-            // A hole in a file takes no room.
+            // A hole in a file takes no space.
             if at > next {
-                file.seek(SeekFrom::Start(at.saturating_mul(4))).map_err(told)?;
+                file.seek(SeekFrom::Start(at.saturating_mul(4)))
+                    .map_err(error_in_place)?;
             }
-            file.write_all(&number.to_le_bytes()).map_err(told)?;
+            file.write_all(&number.to_le_bytes()).map_err(error_in_place)?;
             next = at + 1;
         }
-        let file = file.into_inner().map_err(|error| told(error.into_error()))?;
+        let file = file.into_inner().map_err(|error| error_in_place(error.into_error()))?;
         Ok(Self {
             file: Some(file),
             end: next,
@@ -62,12 +63,12 @@ impl Numbers {
         })
     }
 
-    /// The number at a place. What cannot be read is told by [`Numbers::check`].
+    /// Number at an index. Read errors are returned by [`Numbers::check`].
     pub(super) fn get(&self, at: u64) -> u32 {
         let Some(file) = self.file.as_ref().filter(|_| at < self.end) else {
             return 0;
         };
-        let (page, within) = (at / PAGE as u64, (at % PAGE as u64) as usize);
+        let (page, within) = (at / PAGE_NUMBERS as u64, (at % PAGE_NUMBERS as u64) as usize);
         let mut read = self.read.borrow_mut();
         if !read.pages.contains_key(&page) {
             match read_page(file, page) {
@@ -90,20 +91,20 @@ impl Numbers {
         numbers.and_then(|numbers| numbers.get(within)).copied().unwrap_or(0)
     }
 
-    /// Whether all that was asked for could be read.
+    /// Whether all reads succeeded.
     ///
-    /// Errors: it could not.
+    /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
         self.read.borrow_mut().failed.take().map_or(Ok(()), Err)
     }
 }
 
-/// A page's numbers; fewer at the end of the file.
+/// Reads the numbers of a page; fewer at the end of the file.
 fn read_page(file: &File, page: u64) -> io::Result<Vec<u32>> {
-    let mut bytes = vec![0u8; PAGE * 4];
+    let mut bytes = vec![0u8; PAGE_NUMBERS * 4];
     let mut got = 0;
     while let Some(rest) = bytes.get_mut(got..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, page * PAGE as u64 * 4 + got as u64)? {
+        match file.read_at(rest, page * PAGE_NUMBERS as u64 * 4 + got as u64)? {
             0 => break,
             count => got += count,
         }
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_from_wherever_they_are() {
+    fn numbers_are_read_from_any_page() {
         let put = |at: u64| (at, (at as u32).wrapping_mul(3) | 1);
         let places = (5..20_000u64).step_by(3).chain([9_000_000]);
         let numbers = Numbers::new(&std::env::temp_dir(), places.clone().map(put).map(Ok)).unwrap();

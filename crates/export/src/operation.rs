@@ -1,4 +1,4 @@
-//! Operations of copies and memory by the numbers and names that rocprofiler-sdk gives them.
+//! Names of copy and memory operations, by rocprofiler-sdk's numbers.
 
 use roctop_ring::record::{direction, memory};
 use roctop_trace::item::Copy;
@@ -12,7 +12,7 @@ pub const DIRECTIONS: [&str; 5] = [
     "MEMORY_COPY_DEVICE_TO_DEVICE",
 ];
 
-/// Operations of memory, by rocprofiler-sdk's number.
+/// Memory operations, by rocprofiler-sdk's number.
 pub const ALLOCATIONS: [&str; 5] = [
     "MEMORY_ALLOCATION_NONE",
     "MEMORY_ALLOCATION_ALLOCATE",
@@ -21,7 +21,7 @@ pub const ALLOCATIONS: [&str; 5] = [
     "MEMORY_ALLOCATION_VMEM_FREE",
 ];
 
-/// Operations of scratch memory, by rocprofiler-sdk's number.
+/// Scratch memory operations, by rocprofiler-sdk's number.
 pub const SCRATCHES: [&str; 4] = [
     "SCRATCH_MEMORY_NONE",
     "SCRATCH_MEMORY_ALLOC",
@@ -29,17 +29,17 @@ pub const SCRATCHES: [&str; 4] = [
     "SCRATCH_MEMORY_ASYNC_RECLAIM",
 ];
 
-/// Whether an operation gives memory back: rocprofv3 tells neither its agent nor its size.
+/// Whether an operation frees memory: rocprofv3 writes neither its agent nor its size.
 pub const fn is_free(operation: u16) -> bool {
     matches!(operation, memory::FREE | memory::VMEM_FREE)
 }
 
-/// A name by its number; the first for an unknown one.
+/// Name of a number; the first name for an unknown number.
 pub fn name<'a>(names: &[&'a str], number: u16) -> &'a str {
     names.get(usize::from(number)).unwrap_or(&names[0])
 }
 
-/// Place of a copy's direction in [`DIRECTIONS`].
+/// Index of a copy's direction in [`DIRECTIONS`].
 pub const fn direction_number(copy: &Copy) -> usize {
     match copy.direction {
         direction::H2H => 1,

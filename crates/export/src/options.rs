@@ -1,4 +1,4 @@
-//! What is exported and how it is named: domains, layout, names of kernels and agents, which rows.
+//! Options of an export: domains, layout, names of kernels and agents, selection of rows.
 
 use regex::Regex;
 use roctop_model::query::Filter;
@@ -10,19 +10,19 @@ use roctop_trace::units;
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Tables, one file each.
+    /// CSV tables, one file each.
     Csv,
-    /// One document of the schema `rocprofiler-sdk-tool`.
+    /// One JSON document of the schema `rocprofiler-sdk-tool`.
     Json,
-    /// A trace for Perfetto.
+    /// A Perfetto trace.
     Pftrace,
-    /// An SQLite database as rocpd has it.
+    /// An SQLite database of the rocpd schema.
     Rocpd,
-    /// Columns, in folders by kind, host and rank.
+    /// Parquet tables, in folders by kind, host and rank.
     Parquet,
 }
 
-/// Which release's columns and names the files have.
+/// Release whose columns and names the files have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// rocprofiler-sdk 1.0.0 and later.
@@ -32,31 +32,31 @@ pub enum Layout {
     Seed,
 }
 
-/// How kernels are called.
+/// How kernels are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelNames {
     /// Demangled, with arguments.
     #[default]
     Demangled,
-    /// As the symbol is called, `.kd` included.
+    /// Symbol name, including `.kd`.
     Mangled,
     /// The bare function.
     Truncated,
 }
 
-/// How agents are called.
+/// How agents are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentIndex {
-    /// `Agent 1`, by order of the nodes that may be used.
+    /// `Agent 1`, by index among the visible nodes.
     #[default]
     Relative,
-    /// `Agent 1`, by the driver's node.
+    /// `Agent 1`, by the driver's node number.
     Absolute,
-    /// `GPU 0`.
+    /// `GPU 0`, by index among the agents of its type.
     TypeRelative,
 }
 
-/// A kind of record that can be wanted by itself.
+/// A kind of record that can be selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the domain of its name")]
 pub enum Kind {
@@ -77,7 +77,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::HipRuntime,
         Self::HipCompiler,
@@ -95,7 +95,7 @@ impl Kind {
         Self::RocJpeg,
     ];
 
-    /// The kind of an API call's domain.
+    /// Kind of the calls of a domain.
     pub const fn of(domain: Domain) -> Option<Self> {
         Some(match domain {
             Domain::HIP => Self::HipRuntime,
@@ -118,17 +118,17 @@ impl Kind {
 pub struct Library {
     /// Kind of its calls.
     pub kind: Kind,
-    /// What its lists, files and slices are called.
+    /// Name of its lists, files and slices.
     pub list: &'static str,
-    /// Its domain's word in the files.
+    /// Name of its domain in the files.
     pub domain: &'static str,
-    /// The file of its statistics, without ending.
+    /// File name of its statistics, without extension.
     pub stats: &'static str,
-    /// Its number among the kinds of buffer records.
+    /// Number of its kind among the buffer records.
     pub number: usize,
 }
 
-/// These libraries.
+/// All these libraries.
 pub const LIBRARIES: [Library; 3] = [
     Library {
         kind: Kind::Rccl,
@@ -153,7 +153,7 @@ pub const LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// The library of a kind of calls, and its place among them.
+/// The library of a kind of calls, and its index.
 pub fn library(kind: Kind) -> Option<(usize, &'static Library)> {
     LIBRARIES.iter().enumerate().find(|(_, library)| library.kind == kind)
 }
@@ -163,9 +163,9 @@ pub fn library(kind: Kind) -> Option<(usize, &'static Library)> {
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// None.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// All.
+    /// The full set.
     pub const ALL: Self = Self((1 << Kind::ALL.len()) - 1);
 
     /// Whether a kind is in the set.
@@ -173,7 +173,7 @@ impl Kinds {
         self.0 & (1 << kind as u16) != 0
     }
 
-    /// Puts a kind in, or takes it out.
+    /// Adds or removes a kind.
     pub const fn set(&mut self, kind: Kind, wanted: bool) {
         if wanted {
             self.0 |= 1 << kind as u16;
@@ -189,22 +189,22 @@ impl Default for Kinds {
     }
 }
 
-/// Stretches of time after a beginning, one after the other; all time when there are none.
+/// Consecutive periods after the origin; no periods select all time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Periods {
-    /// Each with its beginning and end, in order.
+    /// (begin, end) of each, in order.
     pub listed: Vec<(Nanos, Nanos)>,
-    /// The last goes on for ever: when its first wait begins, how long it waits and how long it lasts.
+    /// An endless last period: begin of its first wait, duration of a wait, duration of a period.
     pub endless: Option<(Nanos, Nanos, Nanos)>,
 }
 
 impl Periods {
-    /// Whether all time is in them.
+    /// Whether all time is selected.
     pub const fn is_empty(&self) -> bool {
         self.listed.is_empty() && self.endless.is_none()
     }
 
-    /// Whether a moment is in one of them.
+    /// Whether a time is in one of the periods.
     pub fn has(&self, at: Nanos) -> bool {
         let next = self.listed.partition_point(|period| period.0 <= at);
         let listed = next.checked_sub(1).and_then(|last| self.listed.get(last));
@@ -215,7 +215,7 @@ impl Periods {
         listed.is_some_and(|period| at < period.1) || self.endless.and_then(in_round) == Some(true)
     }
 
-    /// Each of them, in order.
+    /// All periods, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
         let rounds = self.endless.into_iter().flat_map(|(from, delay, duration)| {
             let begins = std::iter::successors(Some(from), move |at| at.checked_add(delay)?.checked_add(duration));
@@ -228,61 +228,61 @@ impl Periods {
     }
 }
 
-/// Kernels by their names, as they are shown; all when there are no patterns.
+/// Kernels by displayed name; all kernels without patterns.
 #[derive(Clone, Debug, Default)]
 pub struct KernelChoice {
-    /// What a name must hold.
+    /// Pattern that must match.
     pub include: Option<Regex>,
-    /// What it must not hold.
+    /// Pattern that must not match.
     pub exclude: Option<Regex>,
 }
 
-/// All choices.
+/// All options.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Choice {
-    /// Dispatches are there for their counters alone: no separate rows and slices.
+    /// Whether dispatches are exported only with their counters, without separate rows and slices.
     pub counters_only: bool,
-    /// Also a table of counters with a column for each.
+    /// Whether a table with a column per counter is written too.
     pub wide_counters: bool,
-    /// Which kinds of records.
+    /// Selected kinds of records.
     pub kinds: Kinds,
-    /// Whose columns and names.
+    /// Columns and names.
     pub layout: Layout,
     /// Names of kernels.
     pub kernel_names: KernelNames,
-    /// Names that the user gave to kernels; mangled names stay.
+    /// User-defined kernel names; mangled names are unchanged.
     pub aliases: Aliases,
-    /// A kernel is called by the innermost push/pop range around its launch.
+    /// Whether a kernel is named by the innermost push/pop range around its launch.
     pub rename: bool,
-    /// Kernels whose counters are wanted.
+    /// Kernels whose counters are selected.
     pub counted: KernelChoice,
     /// Names of agents.
     pub agents: AgentIndex,
-    /// Tables of statistics as well.
+    /// Whether tables of statistics are written.
     pub stats: bool,
-    /// Queues, not streams, are the tracks of a trace.
+    /// Whether a trace has tracks by queue instead of stream.
     pub by_queue: bool,
-    /// Only records that pass.
+    /// Filter for records.
     pub filter: Filter,
-    /// Only records that begin in one of these stretches of time, after the process's first calibration.
+    /// Collection periods, relative to the process's first calibration; records that begin in one are selected.
     pub periods: Periods,
-    /// Also a file that says when these stretches were.
+    /// Whether a file with these periods is written.
     pub log_periods: bool,
-    /// What was chosen, as the configuration in `results.json` says it.
+    /// Options in the form of the configuration in `results.json`.
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Also a file with the configuration.
+    /// Whether a file with the configuration is written.
     pub output_config: bool,
-    /// Only records that touch this stretch of time, after the beginning of the recording.
+    /// Time range relative to the origin; records that overlap it are selected.
     pub range: Option<(Nanos, Nanos)>,
 }
 
-/// A text that is no range of time.
+/// Error of an invalid time range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no range of time; expected A..B as in 1.5s..2s, 200ms.. or ..3s")]
 pub struct RangeError(String);
 
-/// Reads `A..B`: times after the beginning, each with a unit, either may be left out.
+/// Parses `A..B`: times after the origin, each with a unit; either may be omitted.
 pub fn parse_range(text: &str) -> Result<(Nanos, Nanos), RangeError> {
     let wrong = || RangeError(text.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;

@@ -1,7 +1,7 @@
-//! Parquet files, one a kind of record, in folders by kind, host and rank (as Hive names them), so that DuckDB, Polars or
-//! Spark read thousands of processes as one table.
+//! Parquet files, one per kind of record, in folders by kind, host and rank (Hive partitioning), so that DuckDB, Polars
+//! or Spark read thousands of processes as one table.
 //!
-//! Columns are in base units; the words are those of the CSV files. Rows are in order of their ends.
+//! Columns are in base units; names are those of the CSV files. Rows are sorted by end.
 
 mod file;
 
@@ -107,15 +107,15 @@ const COUNTED: &[Column] = &[
 /// Writes a file at a path.
 type Fill<'a> = Box<dyn Fn(&Path) -> Result<()> + 'a>;
 
-/// A table of one process: where its file goes, and what fills it.
+/// A table of one process: path and writer.
 pub(super) struct Table<'a> {
-    /// Place below the folder of all.
+    /// Path below the common folder.
     pub(super) path: PathBuf,
-    /// Writes the file at a path.
+    /// Writes the file.
     pub(super) fill: Fill<'a>,
 }
 
-/// The tables of a process that hold anything. `name` is that of their files.
+/// Non-empty tables of a process. `name` is the name of their files.
 pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
     let rows = &view.rows;
     let mut all = vec![
@@ -161,7 +161,7 @@ pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
     all.into_iter().flatten().map(table).collect()
 }
 
-/// A table of a kind, unless there are no rows for it.
+/// A table of a kind; `None` without rows.
 fn of_rows<'a, T>(
     kind: &'static str,
     rows: &Sorted<Row<T>>,
@@ -173,9 +173,9 @@ where
     (!rows.is_empty()).then(|| (kind, Box::new(fill) as Fill<'a>))
 }
 
-/// The folders of a kind of record.
+/// Folders of a kind of record.
 fn folder(view: &View<'_>, kind: &str) -> PathBuf {
-    // As Hive calls what is not known.
+    // Hive's name of an unknown partition.
     let rank = view
         .process
         .rank
@@ -198,7 +198,7 @@ fn folder(view: &View<'_>, kind: &str) -> PathBuf {
         .join(format!("rank={rank}"))
 }
 
-/// A row for each dispatch and counter.
+/// Writes a row per dispatch and counter.
 fn counted(view: &View<'_>, path: &Path) -> Result<()> {
     let mut file = begin(COUNTED, path)?;
     let mut to = Batch::new(COUNTED);
@@ -220,7 +220,7 @@ fn counted(view: &View<'_>, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A row for each thing that is not recorded of the process.
+/// Writes a row per report of unrecorded work.
 fn incomplete(view: &View<'_>, path: &Path) -> Result<()> {
     let mut file = begin(INCOMPLETE, path)?;
     let mut to = Batch::new(INCOMPLETE);

@@ -1,6 +1,6 @@
-//! Samples of program counters joined with the dispatches that they are of, and the places of instructions.
+//! Joins PC samples with their dispatches, and numbers the instructions.
 
-use super::counted::{Finding, Numbered};
+use super::counted::{DispatchFinder, Numbered};
 use super::sample_streams::{Sampled, Walk};
 use super::scope::Scope;
 use super::sort::{Entry, Sorted, Sorter};
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
 
-/// Bytes of each kind that are held while they are sorted.
+/// Memory for each kind while it is sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
 
-/// A sample, and what it belongs to.
+/// A sample with its references.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) sample: Sample,
-    /// The dispatch's correlation id; 0 when it has no row.
+    /// Correlation id of the dispatch; 0 if it has no row.
     pub(super) id: u64,
-    /// Number of the instruction's place; -1 outside of code objects, as upstream.
+    /// Number of the instruction; -1 outside code objects, as upstream.
     pub(super) place: i64,
 }
 
@@ -38,7 +38,7 @@ impl Entry for Found {
     }
 }
 
-/// The same by its place.
+/// A sample, sorted by instruction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Placed(Found);
 
@@ -50,7 +50,7 @@ impl Entry for Placed {
     }
 }
 
-/// The place of an instruction: code object and offset.
+/// Code object and offset of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place(u64, u64);
 
@@ -63,7 +63,7 @@ impl Entry for Place {
 }
 
 impl Place {
-    /// In words.
+    /// As text.
     pub(super) fn words(&self) -> String {
         let sample = Sample {
             code_object: self.0,
@@ -74,20 +74,20 @@ impl Place {
     }
 }
 
-/// The samples of a process.
+/// PC samples of a process.
 #[derive(Default)]
 pub(super) struct Samples {
     found: Sorted<Found>,
     methods: BTreeSet<u16>,
-    /// Places of instructions in code objects, each once, in the order of their numbers.
+    /// Instructions in code objects, each once, in order of their numbers.
     pub(super) places: Sorted<Place>,
 }
 
 impl Samples {
-    /// Samples of wanted times, and of the dispatches that a filter leaves.
+    /// Samples at selected times and of dispatches that pass the filter.
     pub(super) fn new(scope: &Scope<'_>, walk: &mut Walk<'_>, dispatches: &Sorted<Numbered>) -> io::Result<Self> {
         let mut placed = Sorter::new(scope.place, SORT_BUFFER_BYTES);
-        let mut finding = Finding::new(dispatches);
+        let mut finding = DispatchFinder::new(dispatches);
         for sample in walk.samples.of(scope.process.id) {
             let Sampled(sample) = sample?;
             if !scope.is_wanted_at(sample.at) {
@@ -129,12 +129,12 @@ impl Samples {
         })
     }
 
-    /// Whether there is any of a method.
+    /// Whether there are samples of a method.
     pub(super) fn has(&self, method: u16) -> bool {
         self.methods.contains(&method)
     }
 
-    /// Those of a method, by time.
+    /// Samples of a method, sorted by time.
     pub(super) fn of(&self, method: u16) -> impl Iterator<Item = io::Result<Found>> {
         let is_of = move |found: &io::Result<Found>| found.as_ref().map_or(true, |found| found.sample.method == method);
         self.found.iter().filter(is_of)

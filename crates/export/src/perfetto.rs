@@ -1,8 +1,8 @@
-//! `results.pftrace`: a trace that Perfetto opens. One slice a record, on tracks of threads and of streams or queues;
-//! calls are joined to the work that they caused.
+//! `results.pftrace`: a Perfetto trace. It has one slice per record, on tracks of threads and of streams or queues;
+//! flows connect calls with the work that they caused.
 //!
-//! Times are CLOCK_BOOTTIME, the default clock of a trace. What overlaps on one track without lying inside is cut in
-//! the middle of the overlap; the annotations hold the true times.
+//! Times are CLOCK_BOOTTIME, a trace's default clock. Slices that overlap on a track without nesting are cut in the
+//! middle of the overlap; their annotations have the true times.
 
 mod annotation;
 mod counted;
@@ -20,7 +20,7 @@ use stack::Stack;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Bytes of slices that are held while they are sorted.
+/// Memory for slices while they are sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 64 << 20;
 
 /// Writes the trace of one process.
@@ -48,7 +48,7 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     counted::gauges(view, process, &mut trace)
 }
 
-/// What is not recorded of the process, as instants on its own track.
+/// Writes reports of unrecorded work as instants on a separate track.
 fn incomplete(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     let (first, _) = view.times();
     for text in view.incomplete() {
@@ -63,7 +63,7 @@ fn incomplete(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Resul
     Ok(())
 }
 
-/// A number for a track: FNV-1a over its process and name.
+/// Track id: FNV-1a over process and name.
 fn uuid(pid: u32, name: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ u64::from(pid).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = name.bytes().fold(start, |hash, byte| {
@@ -72,7 +72,7 @@ fn uuid(pid: u32, name: &str) -> u64 {
     hash | 1
 }
 
-/// Writes the slices, those of each track properly nested.
+/// Writes the slices; those of each track are properly nested.
 fn emit(
     view: &View<'_>,
     named: &BTreeMap<Track, u64>,

@@ -1,4 +1,4 @@
-//! The rows of a process by their end, as the formats write them, each kind sorted for itself.
+//! Rows of a process sorted by end, as the formats write them, separately for each kind.
 
 use super::collect::Event;
 use super::options::{Kind, LIBRARIES, library};
@@ -12,23 +12,23 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// Bytes of rows of one kind that are held while they are sorted.
+/// Memory for rows of one kind while they are sorted, bytes.
 pub(super) const SORT_BUFFER_BYTES: usize = 32 << 20;
 
-/// A record with its place among the others.
+/// A record with its numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row<T> {
     /// The record.
     pub record: T,
-    /// Its correlation id, dense; of the call that caused it, for work.
+    /// Dense correlation id; for work, that of the call that caused it.
     pub id: u64,
-    /// Id of the enclosing call or range, 0 for none.
+    /// Id of the enclosing call or range, 0 if none.
     pub ancestor: u64,
-    /// Innermost push/pop range around it.
+    /// Innermost enclosing push/pop range.
     pub region: Option<Region>,
 }
 
-/// A push/pop range around something.
+/// A push/pop range that encloses a record.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Region {
     /// Its text.
@@ -37,12 +37,12 @@ pub struct Region {
     pub id: u64,
 }
 
-/// A row of ROC-TX: a mark, a range, or a call that is neither.
+/// A ROC-TX row: a mark, a range, or another ROC-TX call.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Mark {
-    /// Mark or range; of a call, its process, thread and times.
+    /// Mark or range; for another call, its process, thread and times.
     pub marker: Marker,
-    /// What was called, when it is neither mark nor range.
+    /// The function, if it is neither mark nor range.
     pub call: Option<OperationId>,
 }
 
@@ -96,12 +96,12 @@ by_end! {
     Scratch by scratch_order
 }
 
-/// All rows of a process, by end.
+/// All rows of a process, sorted by end.
 #[derive(Default)]
 pub struct Rows {
-    /// Calls of HIP.
+    /// HIP calls.
     pub(crate) hip: Sorted<Row<ApiCall>>,
-    /// Calls of HSA.
+    /// HSA calls.
     pub(crate) hsa: Sorted<Row<ApiCall>>,
     /// Calls of the libraries above HIP, in the order of [`LIBRARIES`].
     pub(crate) libraries: [Sorted<Row<ApiCall>>; LIBRARIES.len()],
@@ -109,7 +109,7 @@ pub struct Rows {
     pub(crate) markers: Sorted<Row<Mark>>,
     /// Dispatches.
     pub(crate) dispatches: Sorted<Row<Dispatch>>,
-    /// Dispatches that were in flight at the end.
+    /// Dispatches in flight at the end.
     pub(crate) in_flight: Sorted<Row<Dispatch>>,
     /// Copies.
     pub(crate) copies: Sorted<Row<Copy>>,
@@ -117,16 +117,16 @@ pub struct Rows {
     pub(crate) allocations: Sorted<Row<Allocation>>,
     /// Scratch memory of queues.
     pub(crate) scratches: Sorted<Row<Scratch>>,
-    /// Texts that kernels are called by, with the number of the first marker that had them, by number.
+    /// Texts that name kernels, with the number of their first marker, sorted by number.
     pub(crate) regions: Vec<Region>,
-    /// What was called.
+    /// Operations that were called.
     pub(crate) operations: BTreeSet<OperationId>,
-    /// When the first of them began and the last one ended; none when there are none.
+    /// Begin of the first row and end of the last one; `None` without rows.
     pub(crate) times: Option<(Nanos, Nanos)>,
 }
 
-/// Which rows are wanted besides their kinds.
-pub(crate) struct Tests<'a> {
+/// Selection of rows beyond their kinds.
+pub(crate) struct RowFilter<'a> {
     pub(crate) call: &'a dyn Fn(&Row<ApiCall>) -> bool,
     pub(crate) marker: &'a dyn Fn(&Row<Mark>) -> bool,
     pub(crate) dispatch: &'a dyn Fn(&Row<Dispatch>) -> bool,
@@ -135,7 +135,7 @@ pub(crate) struct Tests<'a> {
     pub(crate) scratch: &'a dyn Fn(&Row<Scratch>) -> bool,
 }
 
-/// The numbers of a record.
+/// Numbers of a record.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) id: u64,
@@ -160,7 +160,7 @@ where
         }
     }
 
-    /// Sorts a row in, if it is wanted; whether it was.
+    /// Adds a row if it is selected; returns whether it was.
     fn put(&mut self, row: Row<T>) -> io::Result<bool> {
         let is_wanted = (self.is_wanted)(&row);
         if is_wanted {
@@ -170,7 +170,7 @@ where
     }
 }
 
-/// Puts rows where they belong.
+/// Distributes rows to their kinds.
 pub(super) struct Sink<'a> {
     run: &'a Run,
     is_wanted: &'a dyn Fn(&Row<ApiCall>) -> bool,
@@ -188,8 +188,8 @@ pub(super) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// `place` is a directory for what does not fit in memory.
-    pub(super) fn new(run: &'a Run, tests: &Tests<'a>, place: &Path) -> Self {
+    /// `place` is the directory for temporary files.
+    pub(super) fn new(run: &'a Run, tests: &RowFilter<'a>, place: &Path) -> Self {
         Self {
             run,
             is_wanted: tests.call,
@@ -207,14 +207,14 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Sorts a record in, if it is wanted.
+    /// Adds a record if it is selected.
     pub(super) fn put(&mut self, event: Event, place: Place) -> io::Result<()> {
         let (span, is_wanted) = match event {
             Event::Call(call) if self.kind(&call) == Some(Kind::Marker) => {
                 (call.span, self.markers.put(row(mark(&call), place))?)
             }
             Event::Call(mut call) => {
-                // A call takes time: what is too short for the clock is one tick of it long.
+                // A call takes time: one shorter than the clock's resolution lasts one tick.
                 call.span.end = call.span.end.max(call.span.begin.saturating_add(1));
                 (call.span, self.put_call(row(call, place))?)
             }
@@ -234,7 +234,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Sorts a call in, if it is wanted; whether it was.
+    /// Adds a call if it is selected; returns whether it was.
     fn put_call(&mut self, row: Row<ApiCall>) -> io::Result<bool> {
         if !(self.is_wanted)(&row) {
             return Ok(false);
@@ -254,7 +254,7 @@ impl<'a> Sink<'a> {
         known.and_then(|operation| Kind::of(Domain(operation.domain)))
     }
 
-    /// The rows, sorted.
+    /// The sorted rows.
     pub(super) fn finish(self) -> io::Result<Rows> {
         let [rccl, decode, jpeg] = self.libraries;
         Ok(Rows {
@@ -274,7 +274,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// A call of ROC-TX among marks and ranges.
+/// A ROC-TX call as a row among marks and ranges.
 fn mark(call: &ApiCall) -> Mark {
     Mark {
         marker: Marker {

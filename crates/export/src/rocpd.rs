@@ -1,7 +1,7 @@
-//! `results.db`: rocpd, an SQLite database of one process.
+//! `results.db`: an SQLite database of one process, in the rocpd schema.
 //!
-//! Ids of queues, streams and kernels are the numbers that the other formats have, those of the process, its threads and
-//! agents the system's own; `stack_id` is the correlation id.
+//! Ids of queues, streams and kernels are the numbers in the other formats. Ids of processes, threads and agents are
+//! those of the kernel and the driver. `stack_id` is the correlation id.
 
 mod calls;
 mod facts;
@@ -16,18 +16,18 @@ use rusqlite::{CachedStatement, Connection, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// Texts whose rows are remembered.
-const MOST_STRINGS: usize = 1 << 16;
+/// Number of strings whose row ids are cached.
+const MAX_CACHED_STRINGS: usize = 1 << 16;
 
-/// SQLite's whole numbers have a sign.
+/// SQLite's integers are signed.
 const fn signed(number: u64) -> i64 {
     number as i64
 }
 
-/// Writes the database of one process at `path`, where nothing is.
+/// Writes the database of one process at `path`, which must not exist.
 pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()> {
     let database = Connection::open(path)?;
-    // The file has its name only when it is whole: nothing needs to be undone.
+    // The file is renamed when it is complete, so no rollback is needed.
     database.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN;",
     )?;
@@ -63,7 +63,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
     Ok(())
 }
 
-/// An id of the run: of its host, process and beginning, in the shape of a UUID.
+/// Id of the run in UUID form, from host, process and start.
 fn guid(view: &View<'_>) -> String {
     let mut hash = [0xcbf2_9ce4_8422_2325u64, 0x9e37_79b9_7f4a_7c15];
     let text = format!("{} {} {}", view.process.host, view.process.pid, view.times().0);
@@ -83,26 +83,26 @@ fn guid(view: &View<'_>) -> String {
     )
 }
 
-/// Writes the rows; it knows the ids of those that others name.
+/// Writer of rows; caches the ids that other rows refer to.
 struct Writer<'a> {
     view: &'a View<'a>,
     database: &'a Connection,
-    /// Of the tables' names.
+    /// Suffix of the table names.
     suffix: String,
     strings: HashMap<String, i64>,
-    /// How many there were: those of long ago are not kept.
+    /// Number of strings so far; not all are cached.
     string: i64,
     threads: HashSet<u32>,
-    /// By thread and the name's id.
+    /// Track ids, by thread and name id.
     tracks: HashMap<(u32, i64), i64>,
-    /// Ids of the counters' rows.
+    /// Row ids of counters.
     counters: BTreeMap<CounterId, i64>,
-    /// The last event's id.
+    /// Id of the last event.
     event: i64,
 }
 
 impl<'a> Writer<'a> {
-    /// A statement that inserts a row, by the table's columns.
+    /// A statement that inserts a row with these columns.
     fn insert(&self, table: &str, columns: &str) -> Result<CachedStatement<'a>> {
         let names: Vec<String> = columns.split(' ').map(|name| format!("\"{name}\"")).collect();
         let places = vec!["?"; names.len()].join(",");
@@ -114,12 +114,12 @@ impl<'a> Writer<'a> {
         Ok(self.database.prepare_cached(&sql)?)
     }
 
-    /// The id of a text; it gets a row when it is new.
+    /// Id of a string; a new one gets a row.
     fn string(&mut self, text: &str) -> Result<i64> {
         if let Some(known) = self.strings.get(text) {
             return Ok(*known);
         }
-        if self.strings.len() >= MOST_STRINGS {
+        if self.strings.len() >= MAX_CACHED_STRINGS {
             self.strings.clear();
         }
         self.string += 1;
@@ -129,7 +129,7 @@ impl<'a> Writer<'a> {
         Ok(id)
     }
 
-    /// The id of a thread; it gets a row when it is new.
+    /// Id of a thread; a new one gets a row.
     fn thread(&mut self, tid: u32) -> Result<i64> {
         if !self.threads.insert(tid) {
             return Ok(tid.into());
@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
         Ok(id)
     }
 
-    /// An event: its id, that of what is around it, and the one that the program gave.
+    /// Adds an event: its id, that of its ancestor, and the external one of the program.
     fn event(&mut self, category: &str, [id, parent, external]: [u64; 3], data: &str) -> Result<i64> {
         let category = self.string(category)?;
         self.event += 1;

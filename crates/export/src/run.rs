@@ -1,4 +1,4 @@
-//! A whole run in memory, as the file formats need it: every record, and the tables that its ids point into.
+//! Named entities and totals of a run. The record lists are filled in tests only.
 
 use roctop_ring::level::Step;
 use roctop_ring::record::status;
@@ -11,26 +11,26 @@ use roctop_trace::pc_sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Everything that was recorded.
+/// A run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// Processes by dense id.
+    /// Processes, by dense id.
     pub processes: Vec<Process>,
-    /// How processes ended.
+    /// Exits of processes.
     pub exits: BTreeMap<ProcessId, Exit>,
-    /// Agents by dense id.
+    /// Agents, by dense id.
     pub agents: Vec<Agent>,
-    /// Queues by dense id.
+    /// Queues, by dense id.
     pub queues: Vec<Queue>,
-    /// Streams by dense id.
+    /// Streams, by dense id.
     pub streams: Vec<Stream>,
-    /// Threads by dense id.
+    /// Threads, by dense id.
     pub threads: Vec<Thread>,
-    /// Kernels by dense id.
+    /// Kernels, by dense id.
     pub kernels: Vec<Kernel>,
-    /// Operations by dense id.
+    /// Operations, by dense id.
     pub operations: Vec<Operation>,
-    /// Marker texts by dense id.
+    /// Marker texts, by dense id.
     pub texts: Vec<Arc<str>>,
     /// API calls.
     pub calls: Vec<ApiCall>,
@@ -40,25 +40,25 @@ pub struct Run {
     pub copies: Vec<Copy>,
     /// Allocations and frees.
     pub allocations: Vec<Allocation>,
-    /// Scratch memory of queues.
+    /// Scratch memory events.
     pub scratches: Vec<Scratch>,
     /// Marks and closed ranges.
     pub markers: Vec<Marker>,
-    /// What the driver told of the GPUs.
+    /// Driver readings of the GPUs.
     pub gauges: Vec<Sample>,
-    /// Hardware counters, of each agent.
+    /// Hardware counters of each agent.
     pub counters: Vec<CounterInfo>,
     /// Values of hardware counters.
     pub counter_values: Vec<CounterValue>,
-    /// Values of their instances.
+    /// Values of counter instances.
     pub counter_instances: Vec<CounterInstances>,
-    /// Where waves were.
+    /// PC samples.
     pub pc_samples: Vec<pc_sampling::Sample>,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
-    /// What collectors say is not recorded, or may not be.
+    /// Collectors' reports about unrecorded work.
     pub incomplete: Vec<(ProcessId, Arc<str>)>,
-    /// Steps of the level of timing, by process.
+    /// Steps between levels of timing, by process.
     pub levels: BTreeMap<ProcessId, Vec<(Step, Arc<str>)>>,
 }
 
@@ -114,7 +114,7 @@ impl Run {
         }
     }
 
-    /// When the first record began.
+    /// Begin of the first record.
     pub fn first_time(&self) -> Nanos {
         let calls = self.calls.iter().map(|call| call.span.begin);
         let markers = self.markers.iter().map(|marker| marker.span.begin);

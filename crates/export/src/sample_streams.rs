@@ -1,5 +1,5 @@
-//! What was measured beside the records: values of counters, samples of program counters, gauges. There may be more of it
-//! than of records; it is sorted on disk as they are, by process.
+//! Counter values, PC samples and gauges. There may be more of them than of records, so they are sorted on disk too, by
+//! process.
 
 use super::sort::{Entry, Iter, Sorted, Sorter};
 use roctop_source::sysfs::{self, Metric};
@@ -11,12 +11,12 @@ use std::io;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-/// Bytes of each kind that are held while they are taken in.
+/// Memory for each kind while it is collected, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
 
-/// An entry of a process.
+/// An entry that belongs to a process.
 pub(super) trait Owned: Entry {
-    /// Whose it is; the order begins with it.
+    /// Its process; entries are sorted by it first.
     fn process(&self) -> ProcessId;
 }
 
@@ -45,38 +45,38 @@ macro_rules! owned {
 }
 
 owned! {
-    /// A counter over a dispatch.
+    /// A counter value of a dispatch.
     Value(CounterValue) by |one| (one.dispatch.unwrap_or(0), one.counter) => (u64, CounterId);
-    /// A counter's instances over a dispatch.
+    /// Instance values of a dispatch.
     Instances(CounterInstances) by |one| (one.dispatch, one.counter, one.first) => (u64, CounterId, u16);
-    /// A counter of a whole agent.
+    /// A device-wide counter value.
     Reading(CounterValue) by |one| (one.counter, one.at) => (CounterId, Nanos);
-    /// Where a wave was.
+    /// A PC sample.
     Sampled(pc_sampling::Sample) by |one| (one.dispatch, one.at) => (u64, Nanos);
-    /// A gauge of a process.
+    /// A gauge reading of a process.
     Gauge(Point) by Point::place => (u32, u32, u16, Nanos);
 }
 
-/// A gauge at a moment.
+/// A gauge reading.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Point {
-    /// Whose; the first for a whole GPU.
+    /// Its process; the first for a whole GPU.
     process: ProcessId,
     /// The machine.
     pub(super) machine: u32,
-    /// The GPU's node.
+    /// Topology node of the GPU.
     pub(super) node: u32,
-    /// The process that it is about; 0 for the GPU as a whole.
+    /// Process that it is about; 0 for the whole GPU.
     pub(super) pid: u32,
     metric: u16,
-    /// When.
+    /// Time.
     pub(super) at: Nanos,
-    /// How much.
+    /// Value.
     pub(super) value: f64,
 }
 
 impl Point {
-    /// What it counts.
+    /// Its metric.
     pub(super) const fn metric(&self) -> Metric {
         Metric(self.metric)
     }
@@ -94,7 +94,7 @@ impl Entry for Point {
     }
 }
 
-/// Everything that was measured.
+/// All sorted streams.
 #[derive(Default)]
 pub(crate) struct Measured {
     values: Sorted<Value>,
@@ -107,8 +107,8 @@ pub(crate) struct Measured {
     pub(super) whole: Sorted<Point>,
 }
 
-/// Takes it in.
-pub(super) struct Measuring {
+/// Collects the streams.
+pub(super) struct StreamCollector {
     values: Sorter<Value>,
     instances: Sorter<Instances>,
     readings: Sorter<Reading>,
@@ -117,7 +117,7 @@ pub(super) struct Measuring {
     place: PathBuf,
 }
 
-impl Measuring {
+impl StreamCollector {
     pub(super) fn new(place: &Path) -> Self {
         Self {
             values: Sorter::new(place, SORT_BUFFER_BYTES),
@@ -144,10 +144,10 @@ impl Measuring {
         self.samples.put(Sampled(sample))
     }
 
-    /// The numbers among a sample's readings.
+    /// Adds the numbers among a sample's readings.
     pub(super) fn gauges(&mut self, sample: &sysfs::Sample) -> io::Result<()> {
         for (metric, reading) in &sample.readings {
-            // A file may hold what no driver told.
+            // A recording may contain impossible values.
             if let Ok(value) = reading
                 && value.is_finite()
             {
@@ -165,7 +165,7 @@ impl Measuring {
         Ok(())
     }
 
-    /// All of it; gauges belong to the processes that have their ids.
+    /// The sorted streams; gauges are assigned to processes by pid.
     pub(super) fn finish(self, processes: &[Process]) -> io::Result<Measured> {
         let mut owners: HashMap<(u32, u32), Vec<ProcessId>> = HashMap::new();
         for process in processes.iter().filter(|process| process.pid != 0) {
@@ -200,7 +200,7 @@ impl Measuring {
     }
 }
 
-/// Goes through what was measured, process by process.
+/// Iterates over the streams, process by process.
 pub(super) struct Walk<'a> {
     pub(super) values: Own<'a, Value>,
     pub(super) instances: Own<'a, Instances>,
@@ -229,21 +229,21 @@ impl<'a, T: Owned> Own<'a, T> {
         Self(sorted.iter().peekable())
     }
 
-    /// Whether there is an entry of a process; those of the ones before it are passed over.
+    /// Whether a process has an entry; entries of earlier processes are skipped.
     pub(super) fn has(&mut self, process: ProcessId) -> bool {
         let is_before = |entry: &io::Result<T>| entry.as_ref().is_ok_and(|entry| entry.process() < process);
         while self.0.next_if(is_before).is_some() {}
         self.0.peek().is_some_and(|entry| is_of(entry, process))
     }
 
-    /// The entries of a process.
+    /// Entries of a process.
     pub(super) fn of(&mut self, process: ProcessId) -> impl Iterator<Item = io::Result<T>> {
         self.has(process);
         std::iter::from_fn(move || self.0.next_if(|entry| is_of(entry, process)))
     }
 }
 
-/// Whether it is an entry of a process, or the error that is to be told.
+/// Whether an entry belongs to a process, or is an error to be returned.
 fn is_of<T: Owned>(entry: &io::Result<T>, process: ProcessId) -> bool {
     entry.as_ref().map_or(true, |entry| entry.process() == process)
 }
@@ -262,8 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_comes_back_by_process() {
-        let mut measuring = Measuring::new(&std::env::temp_dir());
+    fn streams_are_read_by_process() {
+        let mut measuring = StreamCollector::new(&std::env::temp_dir());
         for (process, dispatch) in [(2, 9), (0, 5), (2, 3), (7, 1)] {
             measuring.value(value(process, Some(dispatch), 0)).unwrap();
         }

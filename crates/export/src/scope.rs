@@ -1,5 +1,5 @@
-//! What the files of one process say by names, and which of its records they hold. Rows, counters and samples are chosen
-//! by this before a view of them exists.
+//! Names and selection for the files of one process. Rows, counters and samples are selected with it before a view of
+//! them exists.
 
 mod agent;
 mod name;
@@ -17,38 +17,38 @@ use roctop_trace::topology::Node;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Where records come from.
+/// Input of an export.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The whole run.
     pub collected: &'a Collected,
-    /// The driver's topology of each host.
+    /// Driver topology of each host.
     pub nodes: &'a Hosts,
-    /// Facts that only files hold.
+    /// Facts that only exports contain.
     pub facts: &'a Facts,
-    /// Directory for what does not fit in memory.
+    /// Directory for temporary files.
     pub place: &'a Path,
 }
 
-/// One process of a run and what is chosen of it.
+/// One process of a run and its selection.
 pub struct Scope<'a> {
-    /// What names things in the whole run.
+    /// Named entities of the whole run.
     pub run: &'a Run,
-    /// The driver's topology.
+    /// Topology nodes of the process's host.
     pub nodes: &'a [Node],
-    /// What was chosen.
+    /// Options.
     pub choice: &'a Choice,
     /// Facts of the process.
     pub facts: &'a ProcessFacts,
     /// The process.
     pub process: &'a Process,
-    /// Directory for what does not fit in memory.
+    /// Directory for temporary files.
     pub(crate) place: &'a Path,
-    /// When the first record of the recording began.
+    /// Begin of the first record of the recording.
     first: u64,
-    /// The stretch of time that is wanted.
+    /// Selected time range.
     range: Option<(u64, u64)>,
-    /// Names of kernels by their ids.
+    /// Names of kernels, by id.
     names: Vec<Cow<'a, str>>,
     pub(super) texts: &'a Texts,
 }
@@ -86,61 +86,61 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// What the collector says is not recorded of the process, or may not be.
+    /// The collector's reports about unrecorded work of the process.
     pub(super) fn incomplete(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let (run, process) = (self.run, self.process.id);
         let own = run.incomplete.iter().filter(move |(of, _)| *of == process);
         own.map(|(_, text)| &**text)
     }
 
-    /// Whether what was then is wanted.
+    /// Whether a span is selected.
     pub fn is_wanted(&self, span: Span) -> bool {
         let periods = &self.choice.periods;
         let in_range = self.range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
         in_range && (periods.is_empty() || periods.has(span.begin.saturating_sub(self.since())))
     }
 
-    /// Whether what was at a moment is wanted.
+    /// Whether a time is selected.
     pub fn is_wanted_at(&self, at: u64) -> bool {
         self.is_wanted(Span { begin: at, end: at })
     }
 
-    /// When the process's periods begin to count: at its first calibration.
+    /// Origin of the process's periods: its first calibration.
     pub fn since(&self) -> u64 {
         self.facts.since.unwrap_or(self.first)
     }
 
-    /// True for the seed's layout.
+    /// Whether the layout is `seed`.
     pub fn is_seed(&self) -> bool {
         self.choice.layout == Layout::Seed
     }
 
-    /// A thread's kernel id; the process's when it is not known.
+    /// Thread id of the kernel; the pid if unknown.
     pub fn tid(&self, thread: Option<ThreadId>) -> u32 {
         let known = thread.and_then(|id| self.run.threads.get(id.0 as usize));
         known.map_or(self.process.pid, |thread| thread.tid)
     }
 
-    /// A stream's number, 0 for the default one and for an unknown one.
+    /// Number of a stream; 0 for the default stream and for an unknown one.
     pub fn stream(&self, stream: Option<StreamId>) -> u32 {
         let known = stream.and_then(|id| self.run.streams.get(id.0 as usize));
         known.map_or(0, |stream| stream.number)
     }
 
-    /// A queue's handle, or its number when there is none.
+    /// Handle of a queue, or its number if unknown.
     pub fn queue_handle(&self, queue: QueueId) -> u64 {
         let number = self.queue(queue);
         let known = self.facts.queues.get(&number).copied();
         known.filter(|handle| *handle != 0).unwrap_or(number.into())
     }
 
-    /// A queue's number, from 1.
+    /// Number of a queue, from 1.
     pub fn queue(&self, queue: QueueId) -> u32 {
         let known = self.run.queues.get(queue.0 as usize);
         known.map_or(0, |queue| queue.number)
     }
 
-    /// The kernel's static LDS as it is given out, in blocks of 512 bytes: rocprofv3 leaves out what a launch asks for beyond.
+    /// The kernel's static LDS in blocks of 512 bytes: rocprofv3 ignores dynamic LDS.
     pub(super) fn lds_block(&self, dispatch: &Dispatch) -> u64 {
         let kernel = self.run.kernels.get(dispatch.kernel.0 as usize);
         u64::from(kernel.map_or(dispatch.group_size, |kernel| kernel.group_size)).next_multiple_of(512)

@@ -1,7 +1,7 @@
-//! Sorting more than fits in memory: sorted runs in a nameless file, merged while they are read.
+//! External sort: sorted runs in an unnamed file, merged during reading.
 //!
-//! What is held at once: the entries of one run while they are put in, one block of each run while they are taken out. A
-//! hundred million records make some hundred runs.
+//! Memory holds the entries of one run while writing, and one block per run while reading. A hundred million records
+//! make some hundred runs.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,27 +14,27 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a block before compression.
-const BLOCK: usize = 64 << 10;
+/// Size of a block before compression, bytes.
+const BLOCK_BYTES: usize = 64 << 10;
 
-/// Something with a place in an order.
+/// An entry that can be sorted.
 pub(crate) trait Entry: Serialize + DeserializeOwned + Clone {
-    /// What decides its place; equal ones keep no order among them.
+    /// Sort key. The order of equal keys is undefined.
     type Key: Ord;
 
-    /// Its key.
+    /// Its sort key.
     fn key(&self) -> Self::Key;
 
-    /// Bytes that it holds elsewhere.
+    /// Its heap size, bytes.
     fn heap(&self) -> usize {
         0
     }
 }
 
-/// Takes entries in any order.
+/// Sorter: takes entries in any order.
 pub(crate) struct Sorter<T> {
     held: Vec<T>,
-    /// Bytes of what is held, and the most of them.
+    /// Current and maximum size of the held entries, bytes.
     bytes: usize,
     most: usize,
     place: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) struct Sorter<T> {
 }
 
 impl<T: Entry> Sorter<T> {
-    /// A sorter that holds entries of so many bytes at most; more go to a nameless file in the directory `place`.
+    /// A sorter that holds `bytes` bytes of entries; more are written to an unnamed file in the directory `place`.
     pub(crate) fn new(place: &Path, bytes: usize) -> Self {
         Self {
             held: Vec::new(),
@@ -55,7 +55,7 @@ impl<T: Entry> Sorter<T> {
         }
     }
 
-    /// Puts an entry in.
+    /// Adds an entry.
     pub(crate) fn put(&mut self, entry: T) -> io::Result<()> {
         self.count += 1;
         self.bytes += size_of::<T>() + entry.heap();
@@ -78,7 +78,7 @@ impl<T: Entry> Sorter<T> {
         Ok(())
     }
 
-    /// Everything that was put in, in order.
+    /// All entries, sorted.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
         if self.spill.is_some() && !self.held.is_empty() {
             self.write_run()?;
@@ -93,7 +93,7 @@ impl<T: Entry> Sorter<T> {
     }
 }
 
-/// Entries in order; can be gone through as often as wanted.
+/// Sorted entries; can be iterated repeatedly.
 pub(crate) struct Sorted<T> {
     held: Vec<T>,
     spill: Option<Spill>,
@@ -111,12 +111,12 @@ impl<T> Default for Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    /// True when there are none.
+    /// Whether there are none.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many there are.
+    /// Number of entries.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> u64 {
         self.count
@@ -124,7 +124,7 @@ impl<T> Sorted<T> {
 }
 
 impl<T: Entry> Sorted<T> {
-    /// Goes through them. After an error it ends.
+    /// Iterates over the entries; ends after an error.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         let mut iter = Iter {
             held: self.held.iter(),
@@ -154,7 +154,7 @@ impl<T: Entry> Sorted<T> {
     }
 }
 
-/// Entries in order, one after the other.
+/// Iterator over sorted entries.
 pub(crate) struct Iter<'a, T: Entry> {
     held: std::slice::Iter<'a, T>,
     runs: Vec<Run<'a, T>>,
@@ -191,7 +191,7 @@ impl<T: Entry> Iterator for Iter<'_, T> {
     }
 }
 
-/// A file in the directory `place` that has no name: nothing is left of it however this process ends.
+/// Creates an unnamed file in the directory `place`; nothing remains of it when this process ends.
 pub(super) fn nameless(place: &Path) -> io::Result<File> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -201,13 +201,13 @@ pub(super) fn nameless(place: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What is said when such a file cannot be written to.
+/// The error when such a file cannot be written.
 pub(super) fn no_room(place: &Path, error: &io::Error) -> io::Error {
     let place = place.display();
     io::Error::new(error.kind(), format!("sorting needs room in {place}: {error}"))
 }
 
-/// A nameless file of sorted runs.
+/// An unnamed file of sorted runs.
 struct Spill {
     file: File,
     end: u64,
@@ -225,10 +225,10 @@ impl Spill {
 
     fn write<T: Entry>(&mut self, entries: &[T]) -> io::Result<()> {
         let start = self.end;
-        let mut block = Vec::with_capacity(BLOCK + 4096);
+        let mut block = Vec::with_capacity(BLOCK_BYTES + 4096);
         for entry in entries {
             block = postcard::to_extend(entry, block).map_err(io::Error::other)?;
-            if block.len() >= BLOCK {
+            if block.len() >= BLOCK_BYTES {
                 self.flush(&block)?;
                 block.clear();
             }
@@ -252,7 +252,7 @@ impl Spill {
     }
 }
 
-/// One run being read.
+/// Reader of one run.
 struct Run<'a, T> {
     file: &'a File,
     at: u64,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_comes_back_in_order_as_often_as_wanted() {
+    fn spilled_entries_are_sorted_on_every_pass() {
         let place = std::env::temp_dir();
         for (count, bytes) in [(0, 1 << 20), (10, 1 << 20), (16, 1), (50_000, 64 << 10)] {
             let mut sorter = Sorter::new(&place, bytes);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_to_is_told() {
+    fn an_unwritable_directory_is_an_error() {
         let mut sorter = Sorter::new(Path::new("/proc/nowhere"), 16);
         let failed = mixed(100).try_for_each(|pair| sorter.put(pair));
         assert!(failed.is_err());

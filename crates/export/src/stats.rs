@@ -1,4 +1,4 @@
-//! Statistics as `--stats` writes them: by name in each domain, and over the domains.
+//! Statistics for `--stats`: by name in each domain, and over the domains.
 
 use super::csv::writer::{header, quoted};
 use super::files::Files;
@@ -8,26 +8,26 @@ use super::records::Row;
 use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::error::Result;
-use roctop_trace::decode::MANY_TEXTS;
+use roctop_trace::decode::OVERFLOW_TEXT;
 use roctop_trace::item::{ApiCall, Span};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Names of a domain that have rows of their own; further ones share one.
+/// Number of names with separate rows per domain; further ones share one.
 const MAX_NAMES: usize = 1 << 18;
 
-/// Calls, sums and extremes of durations.
+/// Count, sums and extremes of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Sum of the durations, ns.
     pub sum: u64,
-    /// Sum of their squares, exact: a small deviation of long times is lost in rounded ones.
+    /// Sum of squares, exact: rounding would lose a small deviation of long durations.
     pub squares: u128,
-    /// Shortest.
+    /// Minimum, ns.
     pub min: u64,
-    /// Longest.
+    /// Maximum, ns.
     pub max: u64,
 }
 
@@ -45,7 +45,7 @@ impl Total {
         self.squares = self.squares.saturating_add(u128::from(duration).pow(2));
     }
 
-    /// Adds another's durations.
+    /// Adds the durations of another total.
     pub fn join(&mut self, other: &Self) {
         if other.count > 0 {
             self.min = if self.count == 0 {
@@ -60,39 +60,39 @@ impl Total {
         }
     }
 
-    /// Mean duration.
+    /// Mean duration, ns.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count.max(1) as f64
     }
 
-    /// Sample variance; 0 for fewer than two.
+    /// Sample variance; 0 for fewer than two durations.
     pub fn variance(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
         }
         let (n, sum) = (u128::from(self.count), u128::from(self.sum));
-        // Beyond whole numbers no clock's times come.
+        // No clock's times exceed these integers.
         let spread = n.saturating_mul(self.squares).saturating_sub(sum * sum);
         spread as f64 / (self.count as f64 * (self.count - 1) as f64)
     }
 
-    /// Sample deviation; 0 for fewer than two.
+    /// Sample standard deviation, ns; 0 for fewer than two durations.
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 }
 
-/// Takes a name and a time.
+/// Receives a name and a span.
 type Adding<'a> = dyn FnMut(&str, Span) + 'a;
 
 /// Totals by name.
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
-    /// The domain's word, as `HIP_API`.
+    /// Name of the domain, as `HIP_API`.
     pub name: &'static str,
-    /// Its file, without ending.
+    /// File name, without extension.
     pub file: &'static str,
-    /// Names with totals, the greatest sum first.
+    /// Totals by name, sorted by sum.
     pub rows: Vec<(String, Total)>,
 }
 
@@ -107,16 +107,16 @@ impl Domain {
             if let Some(total) = totals.get_mut(name) {
                 return total.add(span.duration());
             }
-            let name = if totals.len() < MAX_NAMES { name } else { MANY_TEXTS };
+            let name = if totals.len() < MAX_NAMES { name } else { OVERFLOW_TEXT };
             totals.entry(name.to_owned()).or_default().add(span.duration());
         })?;
         let mut rows: Vec<(String, Total)> = totals.into_iter().collect();
-        // Equal sums stay in order of their names.
+        // Equal sums stay sorted by name.
         rows.sort_by(|a, b| b.1.sum.cmp(&a.1.sum).then_with(|| a.0.cmp(&b.0)));
         Ok(Self { name, file, rows })
     }
 
-    /// Over all names.
+    /// Total over all names.
     pub fn total(&self) -> Total {
         let mut total = Total::default();
         self.rows.iter().for_each(|row| total.join(&row.1));
@@ -124,7 +124,7 @@ impl Domain {
     }
 }
 
-/// Adds up rows by the name that `name` gives them.
+/// Sums rows by the name that `name` returns.
 fn by_name<T: Clone, N: AsRef<str>>(
     rows: &Sorted<Row<T>>,
     add: &mut Adding<'_>,
@@ -140,7 +140,7 @@ where
     })
 }
 
-/// The totals of all domains that have any, in rocprofv3's order.
+/// Totals of all non-empty domains, in rocprofv3's order.
 pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
     let (rows, is_seed) = (&view.rows, view.is_seed());
     let file = |new, old| if is_seed { old } else { new };
@@ -161,7 +161,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
             by_name(&rows.markers, add, |row| (view.message(&row.record), row.record.span))
         })?,
         Domain::new("KERNEL_DISPATCH", "kernel_stats", |add| {
-            // Without a trace of kernels there is nothing to sum up, as upstream.
+            // Without a kernel trace there is nothing to sum, as upstream.
             if view.choice.counters_only {
                 return Ok(());
             }
@@ -190,7 +190,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
     Ok(all)
 }
 
-/// Writes the tables of a process. The seed's release had none for markers and none over the domains.
+/// Writes the tables of a process. ROCm 6.2 has none for markers and none over the domains.
 pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>) -> Result<()> {
     for domain in domains {
         if view.is_seed() && matches!(domain.name, "MARKER_API" | "MEMORY_ALLOCATION") {
@@ -226,7 +226,7 @@ fn table(rows: &[(String, Total)], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A number with six decimals; a small one in scientific notation.
+/// Six decimals; scientific notation for small numbers.
 pub fn number(value: f64) -> String {
     if value > 0.01 {
         format!("{value:.6}")
@@ -235,7 +235,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A percentage: fewer decimals the greater it is.
+/// A percentage: the greater, the fewer decimals.
 pub fn percentage(value: f64) -> String {
     if value >= 1.0 {
         format!("{value:.2}")

@@ -1,4 +1,4 @@
-//! What a record says when a filter asks it.
+//! Filter fields of records.
 
 use super::records::{Mark, Row};
 use super::scope::Scope;
@@ -20,7 +20,7 @@ pub(super) struct AllocationSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a
 /// Scratch memory of a queue.
 pub(super) struct ScratchSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Scratch>);
 
-/// Fields that every record has.
+/// Fields of every record.
 fn common<'a>(scope: &Scope<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
     match field {
         Field::Dur | Field::Total | Field::Avg | Field::Min | Field::Max => Value::whole(span.duration()),

@@ -1,4 +1,4 @@
-//! Summary tables as `--summary` prints them.
+//! Summary tables for `--summary`.
 
 use super::stats::{Domain, Total, scientific};
 use regex::Regex;
@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Units of the durations.
+/// Unit of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -21,7 +21,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of a word.
+    /// The unit with this name.
     pub fn of(word: &str) -> Option<Self> {
         Some(match word {
             "nsec" => Self::Nsec,
@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// A duration: whole nanoseconds, or the shortest decimal of another unit.
+    /// Formats a duration: whole nanoseconds, or the shortest decimal in another unit.
     fn duration(self, nanoseconds: u64) -> String {
         if self == Self::Nsec {
             nanoseconds.to_string()
@@ -63,23 +63,23 @@ impl Unit {
 /// Which tables are printed.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    /// One over all domains.
+    /// A table over all domains.
     pub whole: bool,
-    /// One for each domain.
+    /// A table per domain.
     pub by_domain: bool,
-    /// One for each [`group`]: over the domains whose name matches.
+    /// A table per [`group`], over the domains whose name matches.
     pub groups: Vec<Regex>,
     /// Unit of the durations.
     pub unit: Unit,
-    /// Blanks before each line.
+    /// Spaces before each line.
     pub indent: usize,
 }
 
-/// The expression of a group of domains: it matches whole names alone.
+/// Regular expression of a group of domains; it must match the whole name.
 ///
-/// Errors: it is no regular expression.
+/// Errors: invalid regular expression.
 pub fn group(text: &str) -> Result<Regex, regex::Error> {
-    // By itself first, for what is told of it.
+    // Compiled alone first, so that errors show the user's text.
     Regex::new(text)?;
     Regex::new(&format!("^(?:{text})$"))
 }
@@ -104,7 +104,7 @@ pub fn write(domains: &[Domain], tables: &Tables, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// The rows of several domains: what has one name is one row, as upstream, of the domain that had it first.
+/// Rows of several domains: equal names are merged into the first domain, as upstream.
 fn joined<'a>(domains: &[&'a Domain]) -> Vec<(&'a str, &'a str, Total)> {
     let mut rows: Vec<(&str, &str, Total)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_name_in_two_domains_is_one_row() {
+    fn one_name_in_two_domains_is_one_row() {
         let mut total = Total::default();
         total.add(10);
         let domain = |name| Domain {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_matches_whole_names_by_any_of_its_ways() {
+    fn a_group_matches_whole_names_by_any_alternative() {
         let group = group("HIP|HIP_API").unwrap();
         assert!(group.is_match("HIP_API") && !group.is_match("HIP_API_EXT"));
         assert!(super::group("(").is_err());

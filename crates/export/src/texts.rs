@@ -1,5 +1,5 @@
-//! Texts of markers and of calls' arguments: the first of them in memory, the others in a nameless file, in the order of
-//! their numbers, of which a little is kept once it was read.
+//! Texts of markers and of call arguments. The first ones stay in memory; the others are in an unnamed file, ordered by
+//! number, with a small cache.
 
 use super::sort::{nameless, no_room};
 use roctop_trace::item::TextId;
@@ -11,24 +11,24 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of the first texts, which stay in memory.
-const FIRST: usize = 32 << 20;
-/// Bytes of a block before compression.
-const BLOCK: usize = 32 << 10;
-/// Bytes of blocks that are kept once they were read.
+/// Size of the first texts, which stay in memory, bytes.
+const IN_MEMORY_BYTES: usize = 32 << 20;
+/// Size of a block before compression, bytes.
+const BLOCK_BYTES: usize = 32 << 10;
+/// Size of the cached blocks, bytes.
 const CACHE_BYTES: usize = 8 << 20;
-/// Bytes that a text takes in memory besides its own.
+/// Memory overhead of a text, bytes.
 const TEXT_OVERHEAD: usize = 32;
 
 /// Texts by number.
 pub(crate) struct Texts {
     first: Vec<Arc<str>>,
-    /// Bytes of the first ones, and the most of them.
+    /// Current and maximum size of the first texts, bytes.
     bytes: usize,
     most: usize,
-    /// How many are in memory or in a block.
+    /// Number of texts in memory or in a block.
     settled: usize,
-    /// The others.
+    /// Texts not yet in a block.
     last: Vec<Arc<str>>,
     last_bytes: usize,
     blocks: Vec<Block>,
@@ -38,7 +38,7 @@ pub(crate) struct Texts {
     read: RefCell<Read>,
 }
 
-/// Texts whose numbers follow each other, from `first` on.
+/// Consecutive texts, from number `first` on.
 #[derive(Clone, Copy)]
 struct Block {
     first: usize,
@@ -47,7 +47,7 @@ struct Block {
     bytes: usize,
 }
 
-/// Blocks that were read of late, the oldest first.
+/// Cached blocks, oldest first.
 #[derive(Default)]
 struct Read {
     blocks: HashMap<usize, Vec<Arc<str>>>,
@@ -57,9 +57,9 @@ struct Read {
 }
 
 impl Texts {
-    /// None yet. What does not stay in memory goes to a file in the directory `place`.
+    /// Empty. Texts beyond the limit go to a file in the directory `place`.
     pub(super) fn new(place: &Path) -> Self {
-        Self::keeping(place, FIRST)
+        Self::keeping(place, IN_MEMORY_BYTES)
     }
 
     fn keeping(place: &Path, most: usize) -> Self {
@@ -78,9 +78,9 @@ impl Texts {
         }
     }
 
-    /// Takes the next text; one with another number than the next is passed over.
+    /// Adds the next text; ignores one whose number is not the next.
     ///
-    /// Errors: there is no room for it.
+    /// Errors: the file cannot be written.
     pub(super) fn put(&mut self, id: TextId, text: Arc<str>) -> io::Result<()> {
         if id.0 as usize != self.settled + self.last.len() {
             return Ok(());
@@ -93,7 +93,7 @@ impl Texts {
         }
         self.last_bytes += text.len() + TEXT_OVERHEAD;
         self.last.push(text);
-        if self.last_bytes >= BLOCK {
+        if self.last_bytes >= BLOCK_BYTES {
             self.write_block().map_err(|error| no_room(&self.place, &error))?;
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Texts {
         Ok(())
     }
 
-    /// A text; none for a number that none has. What cannot be read is told by [`Texts::check`].
+    /// A text; `None` for an unknown number. Read errors are returned by [`Texts::check`].
     pub(super) fn get(&self, id: TextId) -> Option<Arc<str>> {
         let id = id.0 as usize;
         if let Some(text) = self.first.get(id) {
@@ -167,9 +167,9 @@ impl Texts {
         read.blocks.insert(number, texts);
     }
 
-    /// Whether all that was asked for could be read.
+    /// Whether all reads succeeded.
     ///
-    /// Errors: it could not.
+    /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
         self.read.borrow_mut().failed.take().map_or(Ok(()), Err)
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_do_not_stay_in_memory_come_back() {
+    fn spilled_texts_are_read_back() {
         let mut texts = Texts::keeping(&std::env::temp_dir(), 4096);
         let count = 300_000;
         for number in 0..count {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_out_of_order_is_passed_over() {
+    fn a_number_out_of_order_is_ignored() {
         let mut texts = Texts::new(&std::env::temp_dir());
         texts.put(TextId(7), "seven".into()).unwrap();
         texts.put(TextId(0), "none".into()).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_to_is_told() {
+    fn an_unwritable_directory_is_an_error() {
         let mut texts = Texts::keeping(Path::new("/proc/nowhere"), 0);
         let failed = (0..10_000).try_for_each(|number| texts.put(TextId(number), text(number).into()));
         assert!(failed.unwrap_err().to_string().contains("needs room in /proc/nowhere"));

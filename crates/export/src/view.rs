@@ -1,5 +1,4 @@
-//! The rows of one process with everything that the formats call by a name. All formats read this, so that they hold the
-//! same records.
+//! Rows of one process with the names of everything in them. All formats use it, so they contain the same records.
 
 mod stream;
 
@@ -12,7 +11,7 @@ use super::nesting;
 use super::numbers::Numbers;
 use super::options::{Choice, Layout};
 use super::pc_samples::Samples;
-use super::records::{Rows, Tests};
+use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
 use super::sort::Sorted;
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
@@ -22,18 +21,18 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Deref;
 
-/// The rows of one process, with what names them: the fields and functions of its [`Scope`] are those of the view.
+/// Rows of one process. It dereferences to its [`Scope`], which has the names.
 pub struct View<'a> {
     scope: Scope<'a>,
     /// Its rows.
     pub rows: Rows,
-    /// Values of counters.
+    /// Counter values.
     pub(super) counted: Counted<'a>,
-    /// Samples of program counters.
+    /// PC samples.
     pub(super) samples: Samples,
-    /// What the driver reported, and counters of whole GPUs.
+    /// Driver readings, and device-wide counters.
     pub(super) gauges: Gauges<'a>,
-    /// Numbers of streams by the correlation ids of the calls that put work into them.
+    /// Stream numbers, by correlation id of the call that submitted work to them.
     streams: Numbers,
 }
 
@@ -46,7 +45,8 @@ impl<'a> Deref for View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view of a process; `events` are its records, `whole` the gauges of whole GPUs when they go with it.
+    /// The view of a process. `events` are its records; `whole` has the gauges of whole GPUs, if its files contain
+    /// them.
     fn new(
         source: &Source<'a>,
         choice: &'a Choice,
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
         let scope = Scope::new(source, choice, process);
         let within = |span: Span| scope.is_wanted(span);
         let filter = &choice.filter;
-        let tests = Tests {
+        let tests = RowFilter {
             call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&scope, row)),
             marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&scope, row)),
             dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&scope, row)),
@@ -88,7 +88,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// Joins what was measured with the rows.
+    /// Joins counter values, samples and gauges with the rows.
     fn measure(&mut self, walk: &mut Walk<'_>, whole: Option<&Sorted<Point>>) -> io::Result<()> {
         let scope = &self.scope;
         let own = scope.process.id;
@@ -101,30 +101,30 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Whether everything that was asked for could be read.
+    /// Whether all reads succeeded.
     ///
-    /// Errors: it could not.
+    /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
         self.texts.check()?;
         self.streams.check()
     }
 
-    /// True when there is nothing to write.
+    /// Whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.rows.times.is_none()
     }
 
-    /// When the first of the process's rows began and the last one ended.
+    /// Begin of the first row and end of the last one.
     pub fn times(&self) -> (u64, u64) {
         self.rows.times.unwrap_or_default()
     }
 }
 
-/// Shows `act` the views of all processes that have anything to write, one after the other.
+/// Passes the view of each non-empty process to `act`.
 pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
     let mut events = source.collected.events.iter().peekable();
     let mut walk = Walk::new(&source.collected.measured);
-    // What is of no process goes with the first of its machine.
+    // Readings of whole GPUs go with the first process of the machine.
     let whole = &source.collected.measured.whole;
     let mut written = HashSet::new();
     loop {
@@ -136,7 +136,7 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
         let is_own = |event: &io::Result<Event>| event.as_ref().map_or(true, |event| event.process() == process);
         let mut own = std::iter::from_fn(|| events.next_if(is_own));
         let known = source.collected.run.processes.get(process.0 as usize);
-        // An id that was never named is a hole in the table.
+        // An id that was never named is a gap in the table.
         let Some(known) = known.filter(|known| known.id == process && known.pid != 0) else {
             own.try_for_each(|event| event.map(|_| ()))?;
             continue;

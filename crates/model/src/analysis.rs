@@ -1,5 +1,5 @@
-//! What an engineer would compute from the records: who was busy, who idle and why, what stands out. Pure: from a
-//! snapshot, over a stretch of time whose slices are all kept.
+//! Analysis of a snapshot over a time span whose slices are all kept: busy and idle time with reasons, and alerts.
+//! Pure.
 
 pub mod alert;
 pub mod change;
@@ -22,31 +22,31 @@ pub use self::usage::{Gap, Usage};
 use super::Snapshot;
 use roctop_trace::item::Span;
 
-/// Slices of all GPUs, or calls of all threads, that are looked through at a time.
-pub const MOST_SLICES: usize = 60_000;
+/// Maximum number of slices of all GPUs, or of calls of all threads, per analysis.
+pub const MAX_SLICES: usize = 60_000;
 
-/// When something is worth a look.
+/// Thresholds of the alerts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// A GPU that is idle for more than this share of the time.
+    /// Idle share of a GPU.
     pub idle: f64,
-    /// Idle for longer than this is a gap that counts, ns.
+    /// Minimum idle time that counts as a gap, ns.
     pub gap: u64,
-    /// A gap that is told one by one, ns.
+    /// Length of a gap that gets its own alert, ns.
     pub long_gap: u64,
-    /// A thread that waits for the GPU for more than this share of the time.
+    /// Share of time in which a thread waits for the GPU.
     pub sync: f64,
-    /// A kernel that is shorter is short, ns.
+    /// Duration below which a kernel is short, ns.
     pub short: u64,
-    /// More than this share of all dispatches is short.
+    /// Share of short kernels among all dispatches.
     pub shorts: f64,
-    /// The longest call of a kernel is so many times its median.
+    /// Ratio of a kernel's maximum to its median.
     pub outlier: f64,
-    /// A GPU that waits for the next launch for more than this share of the time.
+    /// Share of time in which a GPU waits for the next launch.
     pub launch: f64,
-    /// A route whose copies of 1 MiB and more are slower on the average, bytes/s.
+    /// Mean bandwidth of copies of 1 MiB and more, below which they are slow, bytes/s.
     pub slow_copy: f64,
-    /// What is open for longer may hang, ns.
+    /// Age of open work that may hang, ns.
     pub hang: u64,
 }
 
@@ -67,23 +67,23 @@ impl Default for Thresholds {
     }
 }
 
-/// All of it, for the stretch that could be looked at.
+/// Result of an analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// The stretch: the window, or its younger part when there is too much in it.
+    /// Analysed span: the window, or its later part if it has too many slices.
     pub stretch: Span,
-    /// By GPU that had work.
+    /// Use of each GPU that had work.
     pub usage: Vec<Usage>,
-    /// What of the copies was hidden under kernels, by route in the order of the snapshot's copies.
+    /// Copy time hidden under kernels, by route, in the order of the snapshot's copies.
     pub overlaps: Vec<Overlap>,
-    /// What is worth a look, the worst first.
+    /// Alerts, most severe first.
     pub alerts: Vec<Alert>,
 }
 
-/// Kinds of steps that are kept once they were looked at.
+/// Number of step sources whose steps are cached.
 const KINDS: usize = 8;
 
-/// What costs more than the values themselves: made when it is first asked for.
+/// Lazily computed analysis, because it costs more than the values.
 #[derive(Debug, Default)]
 pub struct Cached {
     analysis: OnceLock<Analysis>,
@@ -92,13 +92,13 @@ pub struct Cached {
 }
 
 impl Analysis {
-    /// Looks at the window of a snapshot.
+    /// Analyses the window of a snapshot.
     pub fn of(snap: &Snapshot) -> Self {
         let window = Span {
             begin: snap.now.saturating_sub(snap.values.window),
             end: snap.now,
         };
-        let stretch = usage::kept(snap, window, MOST_SLICES);
+        let stretch = usage::kept(snap, window, MAX_SLICES);
         let usage = usage::usage(snap, stretch, snap.thresholds.gap);
         let alerts = rules::alerts(snap, stretch, &usage);
         Self {
@@ -111,18 +111,18 @@ impl Analysis {
 }
 
 impl Snapshot {
-    /// What is worth knowing of the last while; made once for the values that are on screen.
+    /// The analysis, computed once per set of values.
     pub fn analysis(&self) -> &Analysis {
         self.values.analysis.analysis.get_or_init(|| Analysis::of(self))
     }
 
-    /// All that can be taken as a step, the likeliest first.
+    /// Possible sources of steps, most likely first.
     pub fn step_sources(&self) -> &[Source] {
         let sources = self.values.analysis.sources.get_or_init(|| steps::sources(self));
         &sources[..sources.len().min(KINDS)]
     }
 
-    /// The steps of one of the sources, counted round.
+    /// Steps of source `number`, modulo the number of sources.
     pub fn steps(&self, number: usize) -> Option<&Steps> {
         let sources = self.step_sources();
         let at = number.checked_rem(sources.len())?;

@@ -1,4 +1,4 @@
-//! What each piece of work adds: to the tables, to its lane, to the ranges in which it was launched.
+//! Applies work to the tables, to its lane, and to the ranges in which it was launched.
 
 use roctop_ring::record::{Domain, engine, flag};
 
@@ -10,20 +10,20 @@ use super::table::{Route, is_untimed};
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
 use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
 
-/// HIP's "not ready" is an answer, not an error.
+/// `hipErrorNotReady` is an answer, not a failure.
 const HIP_NOT_READY: i32 = 600;
 
-/// Dispatches that are counted together.
+/// Number of dispatches that are counted together.
 const PORTION: usize = 256;
 
-/// Room for them, kept from one portion to the next.
+/// Reused buffers for a batch of dispatches.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     dispatches: Vec<Dispatch>,
     shapes: Vec<u32>,
 }
 
-/// These return the error of an earlier call, which counts there.
+/// Functions that return the error of an earlier call, where it was counted already.
 const REPORTING: [&str; 3] = ["hipGetLastError", "hipPeekAtLastError", "hipExtGetLastError"];
 
 /// Whether a call failed.
@@ -40,7 +40,7 @@ pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
 }
 
 impl Store {
-    /// What open work there was of a process, by kind.
+    /// Id bounds of a process's open work, by kind.
     fn bounds(&self, process: ProcessId) -> OpenBounds {
         self.open_bounds.get(process.0 as usize).copied().unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl Store {
         }
     }
 
-    /// Calls of one thread: what they have in common is looked up once.
+    /// Counts calls of one thread. What they share is looked up once.
     fn calls_of_thread(&mut self, calls: &[ApiCall]) {
         let Some(first) = calls.first() else { return };
         let (process, thread) = (first.process, first.thread);
@@ -133,7 +133,7 @@ impl Store {
         }
     }
 
-    /// Dispatches of one thread in one queue: what they have in common is looked up once.
+    /// Counts dispatches of one thread and queue. What they share is looked up once.
     fn dispatches_in_place(&mut self, dispatches: &[Dispatch], shapes: &[u32]) {
         let Some(first) = dispatches.first() else { return };
         self.totals.dispatches += dispatches.len() as u64;
@@ -212,7 +212,7 @@ impl Store {
         self.make_room();
     }
 
-    /// Brings the time in which an agent was busy up to date.
+    /// Updates the busy time of an agent.
     pub(super) fn settle(&mut self, agent: usize) {
         let Some(last) = self.agents.get(agent).filter(|agent| !agent.busy.is_settled()) else {
             return;
@@ -234,7 +234,7 @@ impl Store {
         }
     }
 
-    /// Counts work for the ranges in which it was launched.
+    /// Attributes work to the ranges in which it was launched.
     fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
         if let Some(thread) = thread.filter(|_| submit > 0) {
             let (markers, recent) = (&mut self.tables.markers, &mut self.tables.recent);
@@ -250,7 +250,7 @@ impl Store {
         }
     }
 
-    /// There are ranges: what was launched in them may have completed already.
+    /// Enables range attribution, also for work that has completed already.
     pub(super) fn want_work(&mut self) {
         if self.under.is_wanted() {
             return;
@@ -272,7 +272,7 @@ impl Store {
             .want(known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work)));
     }
 
-    /// Counts for a range that was closed what had completed of it, and notes what was within.
+    /// Attributes completed work to a range that was closed, and records its inner ranges.
     fn closed(&mut self, marker: &Marker) {
         let Some(row) = self.tables.marker_row(marker.text) else {
             return;
@@ -295,7 +295,7 @@ impl Store {
         }
     }
 
-    /// The run-time's own kernels that move bytes are copies as well, unless the collector says them as such.
+    /// Counts the run-time's own copy kernels as copies too, unless the collector reports them as such.
     fn blit(&mut self, dispatch: &Dispatch) {
         let Some(name) = self.names.kernel(dispatch.kernel) else {
             return;

@@ -1,4 +1,4 @@
-//! What was added since an earlier snapshot of the same run.
+//! Difference of two snapshots of the same run.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::snapshot::{ApiRow, KernelRow, Snapshot, ThreadRow, Values};
 use super::table::{CopyStat, CopySum, MarkerStat};
 
 impl Snapshot {
-    /// The same moment with numbers that count from an earlier one on. What shows a time of its own, as the timeline and
-    /// trends, stays; so do memory, gauges, processes and what was lost.
+    /// The same values, counted from an earlier snapshot. The timeline, trends, memory, gauges, processes and losses
+    /// are unchanged.
     #[must_use]
     pub fn since(&self, earlier: &Values) -> Values {
         let all = &*self.values;
@@ -72,7 +72,7 @@ fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
     }
 }
 
-/// Routes keep their places: slices name them by these.
+/// Routes keep their indexes, because slices refer to them.
 fn copies(all: &Values, earlier: &Values) -> Vec<CopyStat> {
     let rows = all.copies.iter().map(|row| {
         let old = earlier.copies.iter().find(|old| old.route == row.route);
@@ -84,7 +84,7 @@ fn copies(all: &Values, earlier: &Values) -> Vec<CopyStat> {
 fn copy_sums(all: &Values, earlier: &Values) -> Vec<CopySum> {
     let sums = all.copy_sums.iter().map(|row| {
         let mut own = earlier.copy_sums.iter().map(|old| &old.sum);
-        // Before it was one of several, it was one of the routes.
+        // Before a route was part of a sum, it was a single route.
         let mut parts = earlier.copies.iter().zip(0..).filter(|(_, at)| row.parts.contains(at));
         let old = own.find(|old| old.route == row.sum.route);
         let old = old.or_else(|| parts.next().map(|(old, _)| old));

@@ -1,30 +1,31 @@
-//! Metrics that people ask for, computed from counters of the same kernel: each with its formula and where that is from.
+//! Metrics derived from counters of the same kernel, each with formula and source.
 //!
-//! Inputs are means over a kernel's dispatches, all instances added up. A metric whose counters were not collected has no
-//! value and says which are missing.
+//! Inputs are means over a kernel's dispatches, summed over all instances. A metric without all its counters has no
+//! value and names the missing ones.
 
-/// What else goes into a formula.
+/// Hardware parameters of the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Machine {
-    /// Compute units of the GPU.
+    /// Number of compute units.
     pub units: f64,
-    /// SIMDs of a compute unit.
+    /// SIMDs per compute unit.
     pub simds: f64,
-    /// Most waves of a SIMD.
+    /// Maximum number of waves per SIMD.
     pub waves: f64,
-    /// Lanes of a wave.
+    /// Lanes per wave.
     pub lanes: f64,
-    /// The most that the memory carries, bytes/s, when it is known.
+    /// Peak memory bandwidth, bytes/s, if known.
     pub peak_bandwidth: Option<f64>,
     /// Mean duration of the kernel, s.
     pub seconds: f64,
 }
 
-/// Computes a metric from counters' means, NaN where one is missing.
+/// Computes a metric from mean counter values; NaN if one is missing.
 type Formula = fn(&dyn Fn(&str) -> f64, &Machine) -> f64;
 
 impl Machine {
-    /// What is known of a GPU by its instruction set: SIMDs of a unit and waves of a SIMD, as the driver's topology has them.
+    /// Parameters of a GPU by its instruction set: SIMDs per compute unit and waves per SIMD, as in the driver's
+    /// topology.
     pub fn of(name: &str, units: u32, lanes: u32) -> Self {
         let (simds, waves) = match name {
             "gfx90a" | "gfx940" | "gfx941" | "gfx942" | "gfx950" => (4.0, 8.0),
@@ -42,28 +43,28 @@ impl Machine {
     }
 }
 
-/// A metric.
+/// A derived metric.
 pub struct Metric {
-    /// Its name, also as a column.
+    /// Name, also as a column.
     pub key: &'static str,
-    /// What it is.
+    /// Description.
     pub title: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// Formula, in counters' names.
+    /// Formula, in names of counters.
     pub formula: &'static str,
-    /// Counters that it needs.
+    /// Required counters.
     pub counters: &'static [&'static str],
-    /// Where the formula is from.
+    /// Source of the formula.
     pub source: &'static str,
     compute: Formula,
 }
 
-/// All of them.
+/// All derived metrics.
 pub const METRICS: &[Metric] = &[
     Metric {
         key: "OCCUPANCY",
-        title: "achieved occupancy: waves in flight, of those that fit",
+        title: "achieved occupancy: waves in flight as a share of the maximum",
         unit: "%",
         formula: "100 * SQ_LEVEL_WAVES / (GRBM_GUI_ACTIVE * CUs * SIMDs of a CU * waves of a SIMD)",
         counters: &["SQ_LEVEL_WAVES", "GRBM_GUI_ACTIVE"],
@@ -74,7 +75,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         key: "VALU_UTIL",
-        title: "VALU utilisation: lanes that work, of those of the instructions issued",
+        title: "VALU utilisation: active lanes as a share of issued lanes",
         unit: "%",
         formula: "100 * SQ_THREAD_CYCLES_VALU / (SQ_ACTIVE_INST_VALU * lanes of a wave)",
         counters: &["SQ_THREAD_CYCLES_VALU", "SQ_ACTIVE_INST_VALU"],
@@ -94,7 +95,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         key: "HBM_RATE",
-        title: "bandwidth of the GPU's memory",
+        title: "memory bandwidth",
         unit: "B/s",
         formula: "(32 * TCC_EA_RDREQ_32B + 64 * (TCC_EA_RDREQ - TCC_EA_RDREQ_32B) + 64 * TCC_EA_WRREQ_64B \
 + 32 * (TCC_EA_WRREQ - TCC_EA_WRREQ_64B)) / duration",
@@ -104,11 +105,11 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         key: "HBM_SHARE",
-        title: "bandwidth of the GPU's memory, of its peak",
+        title: "memory bandwidth as a share of the peak",
         unit: "%",
         formula: "100 * HBM_RATE / peak (gpu_metrics' mem_max_bandwidth, else 2 * clock * width of the topology's memory bank)",
         counters: &["TCC_EA_RDREQ", "TCC_EA_RDREQ_32B", "TCC_EA_WRREQ", "TCC_EA_WRREQ_64B"],
-        source: "as HBM_RATE; two transfers a clock",
+        source: "as HBM_RATE; two transfers per clock",
         compute: |value, machine| 100.0 * bytes(value) / machine.seconds / machine.peak_bandwidth.unwrap_or(f64::NAN),
     },
     Metric {
@@ -125,25 +126,25 @@ pub const METRICS: &[Metric] = &[
             "TCC_EA_WRREQ",
             "TCC_EA_WRREQ_64B",
         ],
-        source: "ROCm Compute Profiler, roofline; matrix instructions are left out",
+        source: "ROCm Compute Profiler, roofline; without matrix instructions",
         compute: |value, machine| flops(value, machine) / bytes(value),
     },
     Metric {
         key: "FLOP_RATE",
-        title: "floating point operations a second",
+        title: "floating-point operations per second",
         unit: "FLOP/s",
-        formula: "as FLOPS_PER_BYTE's upper part, / duration",
+        formula: "numerator of FLOPS_PER_BYTE / duration",
         counters: &[
             "SQ_INSTS_VALU_ADD_F32",
             "SQ_INSTS_VALU_MUL_F32",
             "SQ_INSTS_VALU_FMA_F32",
         ],
-        source: "ROCm Compute Profiler, roofline; matrix instructions are left out",
+        source: "ROCm Compute Profiler, roofline; without matrix instructions",
         compute: |value, machine| flops(value, machine) / machine.seconds,
     },
     Metric {
         key: "LDS_CONFLICT",
-        title: "LDS bank conflicts: clocks lost, of all",
+        title: "LDS bank conflicts: lost clocks as a share of all",
         unit: "%",
         formula: "100 * SQ_LDS_BANK_CONFLICT / (GRBM_GUI_ACTIVE * CUs)",
         counters: &["SQ_LDS_BANK_CONFLICT", "GRBM_GUI_ACTIVE"],
@@ -158,7 +159,7 @@ fn bytes(value: &dyn Fn(&str) -> f64) -> f64 {
     32.0 * small + 64.0 * (reads - small) + 64.0 * large + 32.0 * (writes - large)
 }
 
-/// Counters of widths that were not collected count as none.
+/// Counters of widths that were not collected count as 0.
 fn flops(value: &dyn Fn(&str) -> f64, machine: &Machine) -> f64 {
     let sum: f64 = ["F16", "F32", "F64"]
         .iter()
@@ -174,12 +175,12 @@ fn flops(value: &dyn Fn(&str) -> f64, machine: &Machine) -> f64 {
 }
 
 impl Metric {
-    /// A metric by its name.
+    /// The metric with this name.
     pub fn named(key: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.key == key)
     }
 
-    /// The value; the counters that are missing when there is none. `value` gives a counter's mean.
+    /// The value, or the missing counters. `value` returns a counter's mean.
     pub fn value(&self, value: &dyn Fn(&str) -> Option<f64>, machine: &Machine) -> Result<f64, Vec<&'static str>> {
         let missing: Vec<&str> = self
             .counters
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_and_nothing_is_divided_by_nothing() {
+    fn missing_counters_are_named_and_zero_is_no_divisor() {
         assert_eq!(compute("L2_HIT", &[("TCC_HIT", 1.0)]), Err(vec!["TCC_MISS"]));
         assert_eq!(compute("L2_HIT", &[("TCC_HIT", 0.0), ("TCC_MISS", 0.0)]), Err(vec![]));
         assert!(

@@ -1,4 +1,4 @@
-//! A hash map for small keys of our own: a multiplication per word instead of SipHash.
+//! A hash map for small internal keys: one multiplication per word instead of SipHash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map keyed by ids.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Multiplies and rotates; only for keys that no stranger chooses freely.
+/// Multiplicative hash; only for keys that an attacker cannot choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FastHasher(u64);
 

@@ -1,4 +1,4 @@
-//! Devices and counters as told: the latest reading, extremes, and a minute of each by second.
+//! Devices and counters: latest reading, extremes, and a minute of history by second.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use super::series::Series;
 use roctop_trace::gauge::{Count, Counter, Device};
 use roctop_trace::item::{KernelId, Nanos};
 
-/// How far back a history goes, s.
+/// Length of a history, s.
 pub const SECONDS: usize = 60;
-/// More devices or counters than any machine has are not believed.
-const MOST: usize = 4096;
-/// Counters that are kept over the whole run.
-const MOST_SERIES: usize = 256;
-/// Kernels that a counter is kept for.
-const MOST_KERNELS: usize = 1024;
+/// Maximum number of a device or counter; higher ones come from corrupt records.
+const MAX_ID: usize = 4096;
+/// Maximum number of counters with a series over the whole run.
+const MAX_SERIES: usize = 256;
+/// Maximum number of kernels with values of a counter.
+const MAX_KERNELS: usize = 1024;
 
-/// The last value of each of the last seconds.
+/// Last value of each of the last [`SECONDS`] seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     /// (second, value), oldest first.
@@ -24,7 +24,7 @@ pub struct History {
 }
 
 impl History {
-    /// Takes a value.
+    /// Adds a value.
     pub fn add(&mut self, at: Nanos, value: f64) {
         let second = at / 1_000_000_000;
         match self.values.back_mut() {
@@ -48,25 +48,25 @@ impl History {
     }
 }
 
-/// A device.
+/// Readings of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceRow {
-    /// What it said last.
+    /// Latest readings.
     pub now: Arc<Device>,
-    /// Its own share of busy time.
+    /// Busy share, as the driver reports it.
     pub busy: History,
-    /// Bytes of memory in use.
+    /// Memory in use, bytes.
     pub memory: History,
     /// Power, W.
     pub power: History,
-    /// The same over the whole run, by [`GaugeKind`].
+    /// Readings over the whole run, by [`GaugeKind`].
     pub series: [Series; GaugeKind::ALL.len()],
 }
 
-/// What of a device is shown over the whole run.
+/// Gauges that are kept over the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GaugeKind {
-    /// The driver's share of busy time.
+    /// Busy share, as the driver reports it.
     Busy,
     /// Memory in use, bytes.
     Memory,
@@ -77,20 +77,20 @@ pub enum GaugeKind {
 }
 
 impl GaugeKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Busy, Self::Memory, Self::Power, Self::Clock];
 }
 
-/// Number, sum and extremes of a counter's values.
+/// Number, sum and extremes of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Range {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Sum.
     pub total: f64,
-    /// Least; 0 when none.
+    /// Minimum; 0 without values.
     pub min: f64,
-    /// Greatest; 0 when none.
+    /// Maximum; 0 without values.
     pub max: f64,
 }
 
@@ -105,7 +105,7 @@ impl Range {
         self.total += value;
     }
 
-    /// Adds another's.
+    /// Adds another range.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -128,35 +128,35 @@ impl Range {
 /// A counter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CounterRow {
-    /// What it is.
+    /// Its description.
     pub counter: Arc<Counter>,
-    /// The latest value and when.
+    /// Latest time and value.
     pub now: Option<(Nanos, f64)>,
     /// All values.
     pub range: Range,
-    /// By second.
+    /// Last minute, by second.
     pub history: History,
     /// Over the whole run.
     pub series: Series,
-    /// By kernel, when it counts dispatches.
+    /// By kernel, for a counter of dispatches.
     pub kernels: Vec<(KernelId, Range)>,
 }
 
-/// All of them.
+/// All devices and counters.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
-    /// By device, in order of number.
+    /// Devices, sorted by number.
     pub devices: Vec<DeviceRow>,
-    /// By counter, in order of id.
+    /// Counters, sorted by id.
     pub counters: Vec<CounterRow>,
 }
 
 impl Gauges {
-    /// A device was asked.
+    /// Adds readings of a device.
     pub fn device(&mut self, device: &Arc<Device>) {
         let at = self.devices.iter().position(|row| row.now.node == device.node);
         let at = at.or_else(|| {
-            (self.devices.len() < MOST).then(|| {
+            (self.devices.len() < MAX_ID).then(|| {
                 let at = self.devices.partition_point(|row| row.now.number <= device.number);
                 self.devices.insert(at, DeviceRow::default());
                 at
@@ -183,11 +183,11 @@ impl Gauges {
         row.now = device.clone();
     }
 
-    /// A counter was added or changed.
+    /// Adds a counter, or changes its state.
     pub fn counter(&mut self, counter: &Arc<Counter>) {
         match self.counters.binary_search_by_key(&counter.id, |row| row.counter.id) {
             Ok(at) => self.counters[at].counter = counter.clone(),
-            Err(at) if self.counters.len() < MOST => self.counters.insert(
+            Err(at) if self.counters.len() < MAX_ID => self.counters.insert(
                 at,
                 CounterRow {
                     counter: counter.clone(),
@@ -198,7 +198,7 @@ impl Gauges {
         }
     }
 
-    /// A counter has a value; one that was never added is passed over.
+    /// Adds a value; ignores unknown counters.
     pub fn count(&mut self, count: &Count) {
         let Ok(at) = self.counters.binary_search_by_key(&count.counter, |row| row.counter.id) else {
             return;
@@ -210,13 +210,13 @@ impl Gauges {
         row.now = Some((count.at, count.value));
         row.range.add(count.value);
         row.history.add(count.at, count.value);
-        if at < MOST_SERIES {
+        if at < MAX_SERIES {
             row.series.add(count.at, count.value);
         }
         if let Some(kernel) = count.kernel {
             let known = row.kernels.iter().position(|known| known.0 == kernel);
             let at = known.or_else(|| {
-                (row.kernels.len() < MOST_KERNELS).then(|| {
+                (row.kernels.len() < MAX_KERNELS).then(|| {
                     row.kernels.push((kernel, Range::default()));
                     row.kernels.len() - 1
                 })

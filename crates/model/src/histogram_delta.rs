@@ -1,39 +1,39 @@
-//! Durations on their way into a histogram: the histogram's own steps, in little room.
+//! Compact buffer of durations for a histogram, with the histogram's own buckets.
 
 use roctop_ring::near;
 
-use super::stats::LONGEST;
+use super::stats::MAX_DURATION;
 
-/// How often values came since a histogram was last told: the histogram's own steps, in little room.
+/// Number of values by bucket since the last transfer to the histogram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     counts: Vec<u16>,
-    /// How many there are.
+    /// Number of buffered values.
     waiting: u32,
 }
 
-/// Steps of one power of two, as the histogram has them with two digits.
+/// log2 of the buckets per power of two, as in a histogram with two significant digits.
 const STEP_BITS: u32 = 7;
 const STEPS: usize = 1 << STEP_BITS;
 
-/// The step that a value lies in: below 256 each has its own.
+/// Bucket of a value: below 256 each value has its own.
 #[inline]
 fn step_of(value: u64) -> usize {
     let wider = (value | 0xff).ilog2() - STEP_BITS;
     (wider as usize * STEPS) + (value >> wider) as usize
 }
 
-/// The least value of a step.
+/// Minimum value of a bucket.
 fn least_of(step: usize) -> u64 {
     let wider = (step / STEPS).saturating_sub(1);
     ((step - wider * STEPS) as u64) << wider
 }
 
 impl Counts {
-    /// Counts one; true when they must be drained now.
+    /// Counts a value; true if the buffer must be transferred now.
     #[inline]
     pub(super) fn add(&mut self, value: u64) -> bool {
-        let step = step_of(value.clamp(1, LONGEST));
+        let step = step_of(value.clamp(1, MAX_DURATION));
         self.waiting = self.waiting.saturating_add(1);
         if let Some(count) = self.counts.get_mut(step) {
             *count += 1;
@@ -44,15 +44,15 @@ impl Counts {
         false
     }
 
-    /// How many a histogram was not told yet.
+    /// Number of values not yet transferred.
     pub(super) const fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Fetches where a value will be counted.
+    /// Prefetches the counter of a value.
     #[inline]
     pub(super) fn fetch(&self, value: u64) {
-        if let Some(count) = self.counts.get(step_of(value.clamp(1, LONGEST))) {
+        if let Some(count) = self.counts.get(step_of(value.clamp(1, MAX_DURATION))) {
             near::fetch(count);
         }
     }

@@ -1,4 +1,4 @@
-//! What was counted of a kernel: means of hardware counters, and metrics computed from them.
+//! Hardware counters of a kernel: means, and metrics derived from them.
 
 use super::Snapshot;
 use super::gauges::{Gauges, Range};
@@ -8,7 +8,7 @@ use roctop_trace::gauge::Scope;
 use roctop_trace::item::{AgentKind, KernelId};
 
 impl Gauges {
-    /// Names of the counters of dispatches, each once, in the order in which they were told.
+    /// Names of dispatch counters, each once, in order of appearance.
     pub fn dispatch_counters(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let rows = self.counters.iter().filter(|row| row.counter.scope == Scope::Dispatch);
@@ -20,7 +20,7 @@ impl Gauges {
         names
     }
 
-    /// The values of a counter over a kernel's dispatches, on all GPUs; none when there are none.
+    /// Values of a counter over a kernel's dispatches on all GPUs; `None` without values.
     pub fn of_kernel(&self, kernel: KernelId, counter: &str) -> Option<Range> {
         let rows = self.counters.iter().filter(|row| *row.counter.name == *counter);
         let found = rows.filter_map(|row| row.kernels.iter().find(|one| one.0 == kernel));
@@ -31,7 +31,7 @@ impl Gauges {
     }
 }
 
-/// The machine that a kernel ran on, as far as it is known: the first GPU.
+/// Hardware parameters of a kernel's first GPU.
 fn machine(snap: &Snapshot, row: &KernelRow) -> Machine {
     let gpus = snap.names.agents().iter();
     let gpu = gpus
@@ -50,13 +50,13 @@ fn machine(snap: &Snapshot, row: &KernelRow) -> Machine {
     machine
 }
 
-/// A metric of a kernel; the counters that are missing when it cannot be computed.
+/// A derived metric of a kernel, or the missing counters.
 pub fn metric(snap: &Snapshot, row: &KernelRow, metric: &Metric) -> Result<f64, Vec<&'static str>> {
     let value = |name: &str| snap.values.gauges.of_kernel(row.id, name)?.average();
     metric.value(&value, &machine(snap, row))
 }
 
-/// A kernel's mean of a counter, or its value of a metric; none when it was not counted.
+/// A kernel's mean of a counter, or its derived metric; `None` if it was not counted.
 pub fn value(snap: &Snapshot, row: &KernelRow, name: &str) -> Option<f64> {
     match Metric::named(name) {
         Some(found) => metric(snap, row, found).ok(),
@@ -64,7 +64,7 @@ pub fn value(snap: &Snapshot, row: &KernelRow, name: &str) -> Option<f64> {
     }
 }
 
-/// What kernels can be shown and sorted by: counters of dispatches, then the metrics that they are enough for.
+/// Columns for kernels: dispatch counters, then the metrics that can be derived from them.
 pub fn columns(snap: &Snapshot) -> Vec<&str> {
     let mut names = snap.values.gauges.dispatch_counters();
     let counted = names.clone();

@@ -1,5 +1,5 @@
-//! Numbers by kernel. Dispatches wait until many of them can be put in order by kernel: what is known of a kernel is then
-//! fetched to the processor once for all of its own.
+//! Statistics by kernel. Dispatches are buffered and sorted by kernel, so that the data of a kernel is loaded into the
+//! cache once per batch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,50 +9,50 @@ use roctop_ring::near;
 use super::histogram_delta::Counts;
 use super::launch_config::{Shape, Shapes};
 use super::stats::{HISTOGRAMS, Stat, Sum, Summed, Trend};
-use super::table::{MOST_IDS, is_untimed};
+use super::table::{MAX_IDS, is_untimed};
 use roctop_trace::item::{Dispatch, Nanos};
 
-/// A kernel's numbers in one place.
+/// Statistics of a kernel in one place (agent, queue, stream).
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Index of the place; beyond the last, places that share a cell.
+    /// Index of the place; [`SHARED_CELL`] for the cell that further places share.
     pub place: u32,
     /// The numbers.
     pub sum: Sum,
 }
 
-/// A kernel's numbers.
+/// Statistics of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct KernelStat {
     /// Durations.
     pub stat: Stat,
-    /// The same by place, as of the last [`Kernels::refresh`].
+    /// By place, as of the last [`Kernels::refresh`].
     pub cells: Arc<Vec<Cell>>,
-    /// Nanoseconds by second.
+    /// Busy ns by second.
     pub trend: Trend,
-    /// Sum of the times from submit to begin.
+    /// Sum of delays from submission to begin, ns.
     pub delay: u64,
-    /// How many of them are known.
+    /// Number of known delays.
     pub delayed: u64,
-    /// Geometry of the latest.
+    /// Latest launch configuration.
     pub shape: Shape,
-    /// Whether all had that geometry.
+    /// Number of changes of the launch configuration, plus one.
     pub shapes: u32,
 }
 
-/// What a kernel's numbers want to know of a dispatch.
+/// Buffered values of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     kernel: u32,
-    /// Index of its place.
+    /// Index of the place.
     place: u32,
-    /// Index of its geometry.
+    /// Index of the launch configuration.
     shape: u32,
-    /// In which it ended.
+    /// Second in which it ended.
     second: u32,
-    /// Its duration; [`UNKNOWN`] when it has no time.
+    /// Duration, ns; [`UNKNOWN`] if untimed.
     nanos: u64,
-    /// From submit to begin; [`UNKNOWN`] when that is not known.
+    /// Delay from submission to begin, ns; [`UNKNOWN`] if unknown.
     delay: u64,
 }
 
@@ -68,7 +68,7 @@ impl Waiting {
             kernel: dispatch.kernel.0,
             place,
             shape,
-            // A time beyond is no time.
+            // An invalid time is treated as unknown.
             second: (span.end / SECOND) as u32,
             nanos: if is_timed { span.duration() } else { UNKNOWN },
             delay: if is_submitted {
@@ -84,39 +84,39 @@ impl Waiting {
     }
 }
 
-/// What every dispatch of a kernel changes, in few lines of the processor's cache. It is added to the kernel's numbers when
-/// somebody looks.
+/// Per-dispatch updates of a kernel, in few cache lines. They are added to the kernel's statistics when a snapshot is
+/// made.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct Fresh {
     sum: Summed,
-    /// Dispatches without a time.
+    /// Number of untimed dispatches.
     untimed: u32,
-    /// How many of the times from submit to begin are known, and their sum.
+    /// Number and sum of known delays.
     delayed: u32,
     delay: u64,
-    /// Time in the second that is being counted, and that second.
+    /// Busy ns in the current second, and that second.
     nanos: u64,
     second: u32,
     is_touched: bool,
     /// Whether the kernel has a histogram.
     is_full: bool,
-    /// Index of the latest geometry, and how often that was another than before.
+    /// Index of the latest launch configuration, and number of changes.
     shape: u32,
     shapes: u32,
-    /// What the histogram was not told yet.
+    /// Values not yet in the histogram.
     counts: Counts,
-    /// The numbers by place; these are never taken away.
+    /// Statistics by place; never removed.
     cells: Vec<Cell>,
-    /// Where the cell of a place may be, by the last bits of the place's index.
-    near: [u8; NEAR],
+    /// Index of a place's cell, by the low bits of the place.
+    near: [u8; CELL_CACHE],
 }
 
 impl Fresh {
-    /// The numbers of a place.
+    /// Statistics of a place.
     #[inline]
     fn cell(&mut self, place: u32) -> &mut Sum {
-        let near = &mut self.near[place as usize % NEAR];
+        let near = &mut self.near[place as usize % CELL_CACHE];
         let cells = &mut self.cells;
         if cells.get(usize::from(*near)).is_none_or(|cell| cell.place != place) {
             *near = find(cells, place);
@@ -124,7 +124,7 @@ impl Fresh {
         &mut cells[usize::from(*near)].sum
     }
 
-    /// Adds the sums to the kernel's numbers, but for the histogram; the next begin anew.
+    /// Adds the sums to the kernel's statistics, except the histogram, and resets them.
     fn settle(&mut self, row: &mut KernelStat) {
         row.stat.merge(&std::mem::take(&mut self.sum));
         row.stat.calls += u64::from(std::mem::take(&mut self.untimed));
@@ -134,7 +134,7 @@ impl Fresh {
         self.turn(row, self.second);
     }
 
-    /// Time goes on in another second.
+    /// Begins a new second.
     fn turn(&mut self, row: &mut KernelStat, second: u32) {
         let nanos = std::mem::take(&mut self.nanos);
         row.trend.add(u64::from(self.second) * SECOND, nanos);
@@ -142,50 +142,50 @@ impl Fresh {
     }
 }
 
-/// Finds or makes the cell of a place; the last is for all places beyond the bound.
+/// Finds or creates the cell of a place. Places beyond the limit share the last cell.
 fn find(cells: &mut Vec<Cell>, place: u32) -> u8 {
     let at = cells.iter().position(|cell| cell.place == place).unwrap_or(cells.len());
-    if at == cells.len() && at < MOST_CELLS {
-        let place = if at + 1 == MOST_CELLS { OTHERS } else { place };
+    if at == cells.len() && at < MAX_CELLS {
+        let place = if at + 1 == MAX_CELLS { SHARED_CELL } else { place };
         let sum = Sum::default();
         cells.push(Cell { place, sum });
     }
-    at.min(MOST_CELLS - 1) as u8
+    at.min(MAX_CELLS - 1) as u8
 }
 
 const SECOND: Nanos = 1_000_000_000;
-/// So many dispatches wait at most: some of each of ten thousand kernels.
-const MOST_WAITING: usize = 1 << 16;
-/// Where more kernels than these are known for each that waits, most of them are not among those.
-const RARE: usize = 4;
-/// What is known of kernels is fetched so many kernels before it is wanted, for so many dispatches of one.
-const FAR: usize = 8;
-const MOST_FETCHED: usize = 8;
-/// Places that a kernel has cells of its own for.
-const MOST_CELLS: usize = 64;
-/// Of so many places in a row each is found at once.
-const NEAR: usize = 32;
-/// No place: that of the cell that many share.
-const OTHERS: u32 = u32::MAX;
-/// Of one kernel no more is counted before it is added to its numbers.
-const MOST_FRESH: u32 = 1 << 30;
-/// Fewer kernels than these are always brought up to date whole.
-const FEW: usize = 256;
-/// Percentiles may lag behind by one in so many durations.
-const LAG: u64 = 64;
+/// Maximum number of buffered dispatches: some of each of ten thousand kernels.
+const MAX_WAITING: usize = 1 << 16;
+/// Kernels per buffered dispatch beyond which prefetching pays, because most kernels have none in the buffer.
+const SPARSE_KERNELS: usize = 4;
+/// Prefetch distance in kernels, and maximum number of dispatches prefetched per kernel.
+const PREFETCH_DISTANCE: usize = 8;
+const MAX_PREFETCHED: usize = 8;
+/// Maximum number of places with a separate cell per kernel.
+const MAX_CELLS: usize = 64;
+/// Size of the lookup table from place to cell.
+const CELL_CACHE: usize = 32;
+/// Place index of the shared cell.
+const SHARED_CELL: u32 = u32::MAX;
+/// Maximum count per kernel before it is added to the statistics.
+const MAX_PENDING: u32 = 1 << 30;
+/// Number of kernels up to which all are refreshed completely.
+const FULL_REFRESH_KERNELS: usize = 256;
+/// Percentiles may lag by one in this many durations.
+const PERCENTILE_LAG: u64 = 64;
 
 /// All kernels.
 #[derive(Debug, Default)]
 pub struct Kernels {
     rows: Vec<KernelStat>,
-    /// By kernel, too.
+    /// Pending updates, by kernel.
     fresh: Vec<Fresh>,
-    /// In the order in which they came.
+    /// Buffered dispatches, in order of arrival.
     waiting: Vec<Waiting>,
-    /// Room for the same in order of their kernels, and for where each kernel's begin.
+    /// Reused buffers: dispatches sorted by kernel, and the begin of each kernel's.
     sorted: Vec<Waiting>,
     starts: Vec<u32>,
-    /// Room for where those of one kernel are, each.
+    /// Reused buffer: range of each kernel's dispatches.
     runs: Vec<Range<usize>>,
     /// Kernels that ran since the last refresh, each once.
     touched: Vec<u32>,
@@ -194,24 +194,24 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// By kernel, as of the last refresh.
+    /// Statistics by kernel, as of the last refresh.
     pub fn rows(&self) -> &[KernelStat] {
         &self.rows
     }
 
-    /// Counts dispatches, each in its place; the index of each one's geometry goes to `ids`.
+    /// Counts dispatches by place. The index of each launch configuration is appended to `ids`.
     pub(super) fn add(&mut self, dispatches: &[Dispatch], places: &[u32], shapes: &mut Shapes, ids: &mut Vec<u32>) {
         ids.clear();
         ids.extend(dispatches.iter().map(|dispatch| shapes.id(Shape::of(dispatch))));
         let all = dispatches.iter().zip(places).zip(&*ids);
         let all = all.map(|((dispatch, &place), &shape)| Waiting::new(dispatch, place, shape));
-        self.waiting.extend(all.filter(|one| (one.kernel as usize) < MOST_IDS));
-        if self.waiting.len() >= MOST_WAITING {
+        self.waiting.extend(all.filter(|one| (one.kernel as usize) < MAX_IDS));
+        if self.waiting.len() >= MAX_WAITING {
             self.settle();
         }
     }
 
-    /// Adds those that wait to the numbers of their kernels.
+    /// Adds the buffered dispatches to their kernels.
     fn settle(&mut self) {
         let Some(last) = self.waiting.iter().map(|one| one.kernel as usize).max() else {
             return;
@@ -227,10 +227,10 @@ impl Kernels {
             Some(*end - run.len()..*end)
         }));
         for at in 0..runs.len() {
-            if let Some(far) = runs.get(at + FAR) {
+            if let Some(far) = runs.get(at + PREFETCH_DISTANCE) {
                 self.fetch(&waiting[far.start]);
             }
-            if let Some(near) = runs.get(at + FAR / 2) {
+            if let Some(near) = runs.get(at + PREFETCH_DISTANCE / 2) {
                 self.fetch_more(&waiting[near.clone()]);
             }
             self.add_run(&waiting[runs[at].clone()]);
@@ -240,30 +240,33 @@ impl Kernels {
         self.waiting.clear();
     }
 
-    /// Fetches what lies far from the processor and will be wanted soon.
+    /// Prefetches the pending updates of a kernel.
     #[inline]
     fn fetch(&self, one: &Waiting) {
         let fresh = &self.fresh[one.kernel as usize];
         near::fetch(&fresh.sum);
         near::fetch(&fresh.shape);
-        near::fetch(&fresh.near[NEAR - 1]);
+        near::fetch(&fresh.near[CELL_CACHE - 1]);
     }
 
-    /// The same for what is found by way of that.
+    /// Prefetches what those point to.
     #[inline]
     fn fetch_more(&self, run: &[Waiting]) {
         let fresh = &self.fresh[run[0].kernel as usize];
-        for one in run.iter().take(MOST_FETCHED) {
-            if let Some(cell) = fresh.cells.get(usize::from(fresh.near[one.place as usize % NEAR])) {
+        for one in run.iter().take(MAX_PREFETCHED) {
+            if let Some(cell) = fresh
+                .cells
+                .get(usize::from(fresh.near[one.place as usize % CELL_CACHE]))
+            {
                 near::fetch(cell);
             }
             fresh.counts.fetch(one.nanos);
         }
     }
 
-    /// Puts those that wait in order of their kernels, those of one kernel in the order in which they came.
+    /// Sorts the buffer by kernel, in order of arrival within a kernel.
     fn sort(&mut self) {
-        if self.waiting.len() * RARE < self.rows.len() {
+        if self.waiting.len() * SPARSE_KERNELS < self.rows.len() {
             return self.waiting.sort_by_key(|one| one.kernel);
         }
         self.starts.clear();
@@ -279,7 +282,7 @@ impl Kernels {
         for (number, one) in self.waiting.iter().enumerate() {
             let later = self
                 .waiting
-                .get(number + FAR)
+                .get(number + PREFETCH_DISTANCE)
                 .map(|one| self.starts[one.kernel as usize]);
             if let Some(place) = later.and_then(|place| self.sorted.get(place as usize)) {
                 near::fetch(place);
@@ -326,23 +329,23 @@ impl Kernels {
                 row.stat.count_in(&mut fresh.counts);
             }
         }
-        if fresh.sum.count().max(fresh.untimed) >= MOST_FRESH {
+        if fresh.sum.count().max(fresh.untimed) >= MAX_PENDING {
             fresh.settle(row);
         }
     }
 
-    /// Makes room for so many kernels.
+    /// Makes room for this many kernels.
     #[cold]
     fn grow(&mut self, kernels: usize) {
         self.rows.resize(kernels, KernelStat::default());
         self.fresh.resize(kernels, Fresh::default());
     }
 
-    /// Brings everything up to date: numbers and percentiles, which may lag behind by some of the latest durations while
-    /// there are many kernels, unless it must be exact.
+    /// Updates statistics and percentiles. With many kernels, percentiles may lag by the latest durations, unless
+    /// `is_exact`.
     pub(super) fn refresh(&mut self, shapes: &Shapes, is_exact: bool) {
         self.settle();
-        let is_exact = is_exact || self.touched.len() < FEW;
+        let is_exact = is_exact || self.touched.len() < FULL_REFRESH_KERNELS;
         for kernel in self.touched.drain(..) {
             let (row, fresh) = (&mut self.rows[kernel as usize], &mut self.fresh[kernel as usize]);
             fresh.is_touched = false;
@@ -352,14 +355,14 @@ impl Kernels {
         }
         for &kernel in &self.full {
             let (row, fresh) = (&mut self.rows[kernel as usize], &mut self.fresh[kernel as usize]);
-            if is_exact || u64::from(fresh.counts.waiting()) * LAG >= row.stat.timed {
+            if is_exact || u64::from(fresh.counts.waiting()) * PERCENTILE_LAG >= row.stat.timed {
                 row.stat.count_in(&mut fresh.counts);
                 row.stat.refresh();
             }
         }
     }
 
-    /// Whether percentiles lag behind.
+    /// Whether percentiles lag.
     pub(super) fn is_behind(&self) -> bool {
         let mut counts = self.full.iter().map(|kernel| &self.fresh[*kernel as usize].counts);
         counts.any(|counts| counts.waiting() > 0)
@@ -385,12 +388,12 @@ mod tests {
     }
 
     #[test]
-    fn what_every_dispatch_changes_lies_in_three_lines_of_the_cache() {
+    fn per_dispatch_updates_fit_three_cache_lines() {
         assert_eq!((size_of::<Fresh>(), align_of::<Fresh>()), (192, 64));
     }
 
     #[test]
-    fn numbers_are_those_of_every_dispatch_however_often_somebody_looks() {
+    fn statistics_do_not_depend_on_refreshes() {
         let run = |every: u64| {
             let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
             for i in 0..10_000u64 {
@@ -417,7 +420,7 @@ mod tests {
             assert_eq!(a.trend.last(4_500_000_000, 4), b.trend.last(4_500_000_000, 4));
             let sums = |row: &KernelStat| row.cells.iter().map(|cell| (cell.place, cell.sum)).collect::<Vec<_>>();
             assert_eq!(sums(a), sums(b));
-            assert_eq!(a.cells.len(), MOST_CELLS);
+            assert_eq!(a.cells.len(), MAX_CELLS);
             assert_eq!(a.cells.iter().map(|cell| cell.sum.calls).sum::<u64>(), a.stat.calls);
         }
         let calls: u64 = once.rows().iter().map(|row| row.stat.calls).sum();
@@ -430,7 +433,7 @@ mod tests {
     #[test]
     fn kernels_that_run_late_have_percentiles() {
         let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
-        // 2400 kernels are registered, and eight run; the last has no time at first.
+        // 2400 kernels are registered and eight run; the last has no time at first.
         for kernel in [1, 265, 592, 1023, 1024, 1479, 2055, 2399] {
             for i in 0..300 {
                 let mut one = dispatch(kernel, 1_000_000_000 + i * 1000, 1000 + i);
@@ -485,9 +488,9 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_of_many_kernels_lag_behind_a_little_until_they_must_be_exact() {
+    fn percentiles_lag_only_until_an_exact_refresh() {
         let (mut kernels, mut shapes, mut ids) = (Kernels::default(), Shapes::default(), Vec::new());
-        let mut tell = |kernels: &mut Kernels, shapes: &mut Shapes, times: u64, nanos: u64| {
+        let mut add = |kernels: &mut Kernels, shapes: &mut Shapes, times: u64, nanos: u64| {
             for kernel in 0..500 {
                 for i in 0..times {
                     let one = dispatch(kernel, 1_000_000_000 + i * 1000, nanos);
@@ -495,10 +498,10 @@ mod tests {
                 }
             }
         };
-        tell(&mut kernels, &mut shapes, 640, 1000);
+        add(&mut kernels, &mut shapes, 640, 1000);
         kernels.refresh(&shapes, false);
         assert!(!kernels.is_behind());
-        tell(&mut kernels, &mut shapes, 9, 5_000_000);
+        add(&mut kernels, &mut shapes, 9, 5_000_000);
         kernels.refresh(&shapes, false);
         assert!(kernels.is_behind());
         let stat = &kernels.rows()[499].stat;

@@ -12,53 +12,53 @@ use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, Thre
 const CHUNK: usize = 256;
 /// Full chunks that snapshots share as one.
 const GROUP: usize = 64;
-/// Slices that columns narrower than the pyramid's are made of, at most.
+/// Maximum number of slices that columns narrower than the pyramid's are made of.
 const MAX_IN_COLUMNS: usize = 1 << 17;
-/// Places that distinguish the work of a lane.
+/// Maximum number of origins that a lane distinguishes.
 const MAX_PARTS: usize = 16;
 
-/// From where kernels of a lane came: by this they can be grouped at any zoom.
+/// Origin of a lane's kernels, by which they can be grouped at any zoom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Queue of the hardware, `u32::MAX` unknown.
+    /// Hardware queue, `u32::MAX` if unknown.
     pub queue: u32,
-    /// Thread that launched them, `u32::MAX` unknown.
+    /// Launching thread, `u32::MAX` if unknown.
     pub thread: u32,
 }
 
 impl Origin {
-    /// Of lanes that are not grouped.
+    /// Origin in lanes that are not grouped.
     pub(super) const NONE: Self = Self {
         queue: u32::MAX,
         thread: u32::MAX,
     };
 }
 
-/// What a column is made of, the most exact first.
+/// Source of a column, most exact first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resolution {
     /// Slices.
     #[default]
     Exact,
-    /// Sums over stretches of so many ns, which are not wider than the column.
+    /// Sums over intervals of this many ns, at most as wide as the column.
     Sums(u64),
-    /// Sums over stretches of so many ns that are wider than the column: it has the average of its stretch.
+    /// Sums over intervals of this many ns, wider than the column: the column shows the interval's average.
     Average(u64),
-    /// Sums in which work of other tracks is, too.
+    /// Sums that include work of other tracks.
     Mixed,
 }
 
 /// A column of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// What is in it.
+    /// Its sums.
     pub sums: Bucket,
-    /// How exact that is.
+    /// Its source.
     pub resolution: Resolution,
 }
 
 impl Column {
-    /// Whether nothing is in it.
+    /// Whether it has no work.
     pub const fn is_empty(&self) -> bool {
         self.sums.busy == 0 && self.sums.count == 0
     }
@@ -72,42 +72,42 @@ impl Column {
     }
 }
 
-/// Work of a lane that came from one place; none: from any.
+/// Sums of one origin; `None` for all further origins.
 #[derive(Clone, Debug)]
 struct Part {
     origin: Option<Origin>,
     pyramid: Pyramid,
 }
 
-/// What a lane shows.
+/// Content of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LaneKey {
-    /// When any kernel ran on an agent (a union: no slices).
+    /// Time with any kernel on an agent (a union: no slices).
     Agent(AgentId),
     /// Kernels of a stream on an agent.
     Stream(AgentId, StreamId),
-    /// Kernels of a queue whose stream is not known.
+    /// Kernels of a queue whose stream is unknown.
     Queue(AgentId, QueueId),
     /// Copies of one direction.
     Copies(u16),
-    /// API calls of a thread; calls made by other calls are in lane 1.
+    /// API calls of a thread; calls made by other calls are in depth 1.
     Api(ThreadId, u8),
-    /// Push/pop ranges and marks of a thread, by level.
+    /// Push/pop ranges and marks of a thread, by nesting level.
     Markers(ThreadId, u16),
-    /// Start/stop ranges that a thread began.
+    /// Start/stop ranges begun by a thread.
     Ranges(ThreadId),
 }
 
 impl LaneKey {
-    /// In place of a thread: those that have been quiet for long, of programs that start ever more.
+    /// Stands for all threads whose lanes were merged after a long idle time.
     pub const OTHERS: ThreadId = ThreadId(u32::MAX);
 
-    /// Whether it shows what a thread did.
+    /// Whether it belongs to a thread.
     pub const fn is_of_thread(self) -> bool {
         matches!(self, Self::Api(..) | Self::Markers(..) | Self::Ranges(_))
     }
 
-    /// The lane of all others of its kind.
+    /// The lane of all merged threads of its kind.
     #[must_use]
     pub const fn of_others(self) -> Self {
         match self {
@@ -125,26 +125,26 @@ impl LaneKey {
     }
 }
 
-/// One piece of work.
+/// A piece of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Begin and end.
     pub span: Span,
     /// Kernel, operation, text or copy route, by kind of lane.
     pub what: u32,
-    /// Geometry of a dispatch: index into the store's shapes.
+    /// Index of a dispatch's launch configuration.
     pub shape: u32,
-    /// When it was submitted, 0 unknown.
+    /// Submission, 0 if unknown.
     pub submit: Nanos,
-    /// Joins calls and work.
+    /// Correlation id, which joins calls and work.
     pub correlation: u64,
-    /// Bytes of a copy, dispatch id of a dispatch, return code of a call.
+    /// Bytes of a copy, id of a dispatch, return code of a call.
     pub value: u64,
-    /// Queue of a dispatch, stream of a copy, text of a call's arguments; `u32::MAX` none.
+    /// Queue of a dispatch, stream of a copy, argument text of a call; `u32::MAX` if none.
     pub queue: u32,
     /// Process.
     pub process: u32,
-    /// Thread that launched it or asked for it, `u32::MAX` unknown.
+    /// Thread that launched or requested it, `u32::MAX` if unknown.
     pub thread: u32,
     /// Flag bits of the record of GPU work, see [`roctop_ring::record::flag`].
     pub flags: u8,
@@ -167,20 +167,20 @@ impl Default for Chunk {
     }
 }
 
-/// Room of chunks that were forgotten: new memory costs more than what is written to it.
+/// Reused memory of forgotten chunks: new memory costs more than writing to it.
 #[derive(Debug, Default)]
 pub(super) struct Rooms(Vec<Vec<Slice>>);
 
-const MOST_ROOMS: usize = 64;
+const MAX_FREE_CHUNKS: usize = 64;
 
 impl Rooms {
     fn take(&mut self) -> Vec<Slice> {
         self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
     }
 
-    /// Keeps a chunk's room, unless a snapshot has the chunk still.
+    /// Keeps a chunk's memory, unless a snapshot still holds the chunk.
     fn keep(&mut self, chunk: Arc<Chunk>) {
-        if self.0.len() < MOST_ROOMS
+        if self.0.len() < MAX_FREE_CHUNKS
             && let Ok(mut chunk) = Arc::try_unwrap(chunk)
         {
             chunk.slices.clear();
@@ -189,7 +189,7 @@ impl Rooms {
     }
 }
 
-/// Old chunks; snapshots share them by one count.
+/// Old chunks, which snapshots share by one reference count.
 #[derive(Clone, Debug)]
 struct Group {
     chunks: Arc<Vec<Arc<Chunk>>>,
@@ -210,15 +210,15 @@ impl Group {
 /// A lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// What it shows.
+    /// Its content.
     pub key: LaneKey,
     /// The oldest chunks.
     groups: VecDeque<Group>,
-    /// Full ones, oldest first.
+    /// Full chunks, oldest first.
     chunks: VecDeque<Arc<Chunk>>,
-    /// The youngest slices.
+    /// The latest slices.
     open: Chunk,
-    /// Its past, by where the work came from.
+    /// Its past, by origin.
     parts: Vec<Part>,
     /// The part that was added to last.
     near: usize,
@@ -229,7 +229,7 @@ pub struct Lane {
     recalled: Option<Arc<Recalled>>,
     /// Slices ever added.
     pub total: u64,
-    /// Begin of the earliest slice, in lanes that have any.
+    /// Begin of the earliest slice; 0 without slices.
     pub first: Nanos,
     /// End of the latest slice.
     pub last: Nanos,
@@ -265,7 +265,7 @@ impl Lane {
         self.add_in(origin, std::iter::once(slice), &mut Rooms::default());
     }
 
-    /// By what a slice of it can be grouped.
+    /// Origin of a slice, for grouping.
     pub(super) const fn origin(&self, slice: &Slice) -> Origin {
         match self.key {
             LaneKey::Stream(..) | LaneKey::Queue(..) => Origin {
@@ -276,7 +276,7 @@ impl Lane {
         }
     }
 
-    /// The pyramid of a source.
+    /// Index of the part of an origin.
     #[inline]
     fn part(&mut self, origin: Origin) -> usize {
         match self.parts.get(self.near) {
@@ -299,7 +299,7 @@ impl Lane {
         self.near
     }
 
-    /// The same with many of one source, in room that forgotten slices left.
+    /// Adds slices of one origin, in reused memory.
     #[inline]
     pub(super) fn add_in(&mut self, origin: Origin, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
         let part = self.part(origin);
@@ -337,14 +337,14 @@ impl Lane {
         }
     }
 
-    /// Adds time to the pyramid alone.
+    /// Adds time to the pyramid only.
     pub fn add_time(&mut self, span: Span, what: u32, begins: bool) {
         self.last = self.last.max(span.end);
         let part = self.part(Origin::NONE);
         self.parts[part].pyramid.add(span, what, begins);
     }
 
-    /// Takes over what another lane knows of the past; its slices are forgotten.
+    /// Adds the past of another lane, without its slices.
     pub(super) fn absorb(&mut self, other: &Self) {
         for part in &other.parts {
             let own = self.part(part.origin.unwrap_or(Origin::NONE));
@@ -355,17 +355,17 @@ impl Lane {
         self.last = self.last.max(other.last);
     }
 
-    /// Slices kept.
+    /// Number of slices kept.
     pub fn kept(&self) -> usize {
         (self.groups.len() * GROUP + self.chunks.len()) * CHUNK + self.open.slices.len()
     }
 
-    /// Chunks that hold something, oldest first.
+    /// Non-empty chunks, oldest first.
     fn all(&self) -> impl DoubleEndedIterator<Item = &Chunk> {
         self.about(0, Nanos::MAX)
     }
 
-    /// The same, without old ones that do not touch a stretch of time.
+    /// As `all`, without old chunks outside a time span.
     fn about(&self, from: Nanos, to: Nanos) -> impl DoubleEndedIterator<Item = &Chunk> {
         let groups = self
             .groups
@@ -376,18 +376,19 @@ impl Lane {
         old.chain(&self.chunks).map(|chunk| &**chunk).chain(open)
     }
 
-    /// Chunks that touch a stretch of time.
+    /// Chunks that overlap a time span.
     fn touching(&self, from: Nanos, to: Nanos) -> impl DoubleEndedIterator<Item = &Chunk> {
         self.about(from, to)
             .filter(move |chunk| chunk.end >= from && chunk.begin <= to)
     }
 
-    /// Forgets the oldest chunk when it ended before `before` (or at any rate, when none): how many slices went.
+    /// Forgets the oldest chunk if it ended before `before`, or unconditionally for `None`; returns its number of
+    /// slices.
     pub fn forget(&mut self, before: Option<Nanos>) -> usize {
         self.forget_in(before, &mut Rooms::default())
     }
 
-    /// The same; their room is kept.
+    /// As [`Lane::forget`], and keeps its memory.
     pub(super) fn forget_in(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
         if let Some(group) = self.groups.front() {
             if before.is_some_and(|before| group.end >= before) {
@@ -464,7 +465,7 @@ impl Lane {
         self.all().rev().flat_map(|chunk| chunk.slices.iter().rev()).take(most)
     }
 
-    /// The kept slice that ended last. Slices of several rings come in the order in which a reader came to the rings.
+    /// The slice that ended last. Slices of several rings arrive in reading order.
     pub fn latest(&self) -> Option<&Slice> {
         let chunk = self.all().max_by_key(|chunk| chunk.end)?;
         chunk.slices.iter().max_by_key(|slice| slice.span.end)
@@ -475,7 +476,8 @@ impl Lane {
         self.search(at, forward, |_| true)
     }
 
-    /// The nearest slice that begins after (or before) `at` and passes a test. What cannot be nearer is not looked at.
+    /// The nearest slice that begins after (or before) `at` and passes a test. Chunks that cannot be nearer are
+    /// skipped.
     pub fn search(&self, at: Nanos, forward: bool, mut test: impl FnMut(&Slice) -> bool) -> Option<Slice> {
         let own = self.search_own(at, forward, &mut test);
         let recalled = self.recalled.as_ref();
@@ -528,7 +530,7 @@ impl Lane {
         best
     }
 
-    /// The slice that began at `begin`.
+    /// The slice with this begin.
     pub fn at(&self, begin: Nanos) -> Option<&Slice> {
         let near = self.touching(begin, begin).rev();
         let found = near
@@ -537,15 +539,15 @@ impl Lane {
         found.or_else(|| self.recalled.as_ref()?.lane.at(begin))
     }
 
-    /// The slice that carries a correlation id, looked for from the young end.
+    /// The slice with a correlation id, searched from the latest.
     pub fn correlated(&self, correlation: u64) -> Option<&Slice> {
         let all = self.all().rev().flat_map(|chunk| chunk.slices.iter().rev());
         let found = all.take(100_000).find(|slice| slice.correlation == correlation);
         found.or_else(|| self.recalled.as_ref()?.lane.correlated(correlation))
     }
 
-    /// Sums by column of the work from sources that a test takes: exact where the slices are kept and the columns are
-    /// narrower than what the pyramids hold.
+    /// Sums by column over the origins that `takes` accepts: exact where slices are kept and the columns are narrower
+    /// than the pyramid's buckets.
     pub fn columns(&self, from: Nanos, width: u64, columns: usize, takes: impl Fn(Origin) -> bool) -> Vec<Column> {
         let width = width.max(1);
         let mut out = self.own_columns(from, width, columns, &takes);
@@ -595,7 +597,7 @@ impl Lane {
         out
     }
 
-    /// The first column from which on slices are kept and not too many.
+    /// First column from which on slices are kept and not too many.
     fn first_exact(&self, from: Nanos, width: u64, columns: usize) -> usize {
         if self.kept() == 0 && self.last > 0 {
             return columns;
@@ -616,13 +618,13 @@ impl Lane {
         }
     }
 
-    /// How wide the stretches are whose sums columns of a width are made of.
+    /// Width of the intervals from which columns of this width are made.
     fn stored_for(&self, from: Nanos, width: u64) -> u64 {
         let stored = self.parts.iter().map(|part| part.pyramid.stored(from, width));
         stored.max().unwrap_or(1)
     }
 
-    /// The finest that is known of a moment: 0 where slices are kept, else the width of the sums, ns.
+    /// Finest available resolution at a time, ns: 0 where slices are kept, else the width of the sums.
     pub fn stored(&self, at: Nanos) -> u64 {
         if at > self.forgotten_until && (self.kept() > 0 || self.last == 0) {
             return 0;
@@ -632,17 +634,17 @@ impl Lane {
         recalled.map_or(own, |recalled| recalled.min(own))
     }
 
-    /// Until when slices were forgotten, if any were.
+    /// Time until which slices were forgotten, if any were.
     pub fn forgotten(&self) -> Option<Nanos> {
         (self.forgotten_until > 0).then_some(self.forgotten_until)
     }
 
-    /// Where its work came from; none: also from places that are not told apart.
+    /// Origins of its work; `None` for those not distinguished.
     pub fn origins(&self) -> impl Iterator<Item = Option<Origin>> {
         self.parts.iter().map(|part| part.origin)
     }
 
-    /// Nanoseconds of work between `from` and `to`, not more than there is time.
+    /// Busy ns between `from` and `to`, at most their difference.
     pub fn busy(&self, from: Nanos, to: Nanos) -> u64 {
         let parts = self.parts.iter().map(|part| part.pyramid.busy(from, to));
         parts.sum::<u64>().min(to.saturating_sub(from))
@@ -731,7 +733,7 @@ mod tests {
     }
 
     #[test]
-    fn each_column_agrees_with_the_slices_or_says_that_it_is_an_average() {
+    fn columns_agree_with_slices_or_are_marked_averages() {
         let mut seed = 42;
         let (mut exact, mut sums, mut averages, mut mixed) = (0, 0, 0, 0);
         for round in 0..150u32 {
@@ -769,7 +771,7 @@ mod tests {
                         Resolution::Sums(stored) => {
                             sums += 1;
                             assert!(stored <= width);
-                            // Right but for the stretches that its edges cut.
+                            // Exact except for the intervals that its edges cut.
                             let (most, least) = (
                                 part(left.saturating_sub(stored), right + stored),
                                 part((left + stored).min(right), right.saturating_sub(stored).max(left)),

@@ -1,17 +1,17 @@
-//! Lanes of threads that have been quiet for long become one: a program may start threads without end.
+//! Merges the lanes of idle threads into one: a program may start threads without end.
 
 use super::Store;
 use super::lane::Lane;
 use super::lanes::Drawn;
 
-/// Lanes of threads that are kept at any rate.
-const FEW: usize = 1024;
-/// With more than these, the longest quiet go however short that is.
-const MANY: usize = 8 * FEW;
-/// Quiet for so long, ns: most such threads have ended.
-const QUIET: u64 = 60_000_000_000;
+/// Number of thread lanes that are always kept.
+const MIN_THREAD_LANES: usize = 1024;
+/// Number of thread lanes beyond which the longest idle ones are merged, however short that is.
+const MAX_THREAD_LANES: usize = 8 * MIN_THREAD_LANES;
+/// Idle time after which a lane may be merged, ns: most such threads have ended.
+const IDLE_NANOS: u64 = 60_000_000_000;
 
-/// How many lanes of threads there are, and at which number they are looked through next.
+/// Number of thread lanes, and the number at which they are next examined.
 #[derive(Debug, Default)]
 pub(super) struct ThreadLanes {
     count: usize,
@@ -19,10 +19,10 @@ pub(super) struct ThreadLanes {
 }
 
 impl Store {
-    /// A lane of a thread will be made: others go when there are too many. Lanes have other numbers after that.
+    /// Makes room for a new thread lane by merging others. Indexes of lanes change.
     pub(super) fn make_room_for_thread(&mut self) {
         self.of_threads.count += 1;
-        if self.of_threads.count <= self.of_threads.next.max(FEW) {
+        if self.of_threads.count <= self.of_threads.next.max(MIN_THREAD_LANES) {
             return;
         }
         let is_one = |lane: &Lane| lane.key.is_of_thread() && lane.key != lane.key.of_others();
@@ -30,10 +30,10 @@ impl Store {
         let mut ends: Vec<_> = lanes.filter(|lane| is_one(lane)).map(|lane| lane.last).collect();
         ends.sort_unstable();
         let surplus = match ends.len() {
-            count if count > MANY => count - MANY / 2,
+            count if count > MAX_THREAD_LANES => count - MAX_THREAD_LANES / 2,
             _ => 0,
         };
-        let quiet = self.now.saturating_sub(QUIET);
+        let quiet = self.now.saturating_sub(IDLE_NANOS);
         let before = ends.get(surplus).map_or(quiet, |&end| quiet.max(end));
         let (gone, left): (Vec<Drawn>, Vec<Drawn>) = std::mem::take(&mut self.lanes)
             .into_iter()
@@ -59,7 +59,7 @@ mod tests {
     use roctop_trace::item::{ApiCall, Item, Span, ThreadId};
 
     #[test]
-    fn a_program_that_starts_threads_without_end_has_a_bounded_number_of_lanes() {
+    fn thread_lanes_are_bounded() {
         let mut store = Store::new(Options::default());
         let (second, threads) = (1_000_000_000, 3000);
         let call = |thread, begin| {
@@ -78,11 +78,11 @@ mod tests {
             store.apply(&call(0, begin));
         }
         let snap = store.snapshot(Fresh::All);
-        assert!(snap.lanes.len() <= FEW + 2, "{}", snap.lanes.len());
+        assert!(snap.lanes.len() <= MIN_THREAD_LANES + 2, "{}", snap.lanes.len());
         let lane = |thread| snap.lane(LaneKey::Api(thread, 0));
         assert_eq!(lane(ThreadId(0)).map(|lane| lane.total), Some(u64::from(threads)));
         assert!(lane(ThreadId(threads)).is_some() && lane(ThreadId(1)).is_none());
-        // Nothing is lost of the past.
+        // The merged lane keeps the whole past.
         let others = lane(LaneKey::OTHERS).expect("the others");
         let all: u64 = snap.lanes.iter().map(|lane| lane.total).sum();
         assert_eq!(all, 2 * u64::from(threads));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_all_work_keep_their_lanes_unless_they_are_far_too_many() {
+    fn busy_threads_keep_their_lanes_up_to_a_limit() {
         let mut store = Store::new(Options::default());
         let call = |thread: u32| {
             Item::Api(ApiCall {
@@ -104,9 +104,9 @@ mod tests {
                 ..ApiCall::default()
             })
         };
-        (0..2 * FEW as u32).for_each(|thread| store.apply(&call(thread)));
-        assert_eq!(store.snapshot(Fresh::All).lanes.len(), 2 * FEW);
-        (0..4 * MANY as u32).for_each(|thread| store.apply(&call(thread)));
-        assert!(store.snapshot(Fresh::All).lanes.len() <= 2 * MANY);
+        (0..2 * MIN_THREAD_LANES as u32).for_each(|thread| store.apply(&call(thread)));
+        assert_eq!(store.snapshot(Fresh::All).lanes.len(), 2 * MIN_THREAD_LANES);
+        (0..4 * MAX_THREAD_LANES as u32).for_each(|thread| store.apply(&call(thread)));
+        assert!(store.snapshot(Fresh::All).lanes.len() <= 2 * MAX_THREAD_LANES);
     }
 }

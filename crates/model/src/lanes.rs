@@ -1,4 +1,4 @@
-//! All lanes: found by their keys, shared with snapshots, held to the number of slices that is kept.
+//! All lanes: found by key, shared with snapshots, limited in their number of slices.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::lane::{Lane, LaneKey, Origin, Rooms, Slice};
 use super::pyramid::Reach;
 use roctop_trace::item::Nanos;
 
-/// A lane, and how it was when it was last shown.
+/// A lane and its last snapshot.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) lane: Lane,
@@ -24,14 +24,14 @@ impl Drawn {
         }
     }
 
-    /// Forgets its oldest slices, see [`Lane::forget`]; how many went.
+    /// Forgets the oldest slices, see [`Lane::forget`]; returns their number.
     pub(super) fn forget(&mut self, before: Option<Nanos>, rooms: &mut Rooms) -> usize {
         let gone = self.lane.forget_in(before, rooms);
         self.is_changed |= gone > 0;
         gone
     }
 
-    /// Adds slices of one source; how many they were.
+    /// Adds slices of one origin; returns their number.
     pub(super) fn add(&mut self, source: Origin, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
         self.is_changed = true;
         let before = self.lane.total;
@@ -39,7 +39,7 @@ impl Drawn {
         (self.lane.total - before) as usize
     }
 
-    /// The lane as it is. Its parts are shared with it until one of them changes.
+    /// A shared copy of the lane. Unchanged parts stay shared.
     pub(super) fn show(&mut self) -> Arc<Lane> {
         if std::mem::take(&mut self.is_changed) {
             self.shown = Arc::new(self.lane.clone());
@@ -48,8 +48,8 @@ impl Drawn {
     }
 }
 
-/// Ids up to here have places in tables of last answers.
-const MOST_NEAR: usize = 1 << 16;
+/// Maximum id with an entry in the lookup caches.
+const MAX_CACHED_ID: usize = 1 << 16;
 
 pub(super) fn known_at(places: &[u32], id: u32) -> u32 {
     places.get(id as usize).copied().unwrap_or(u32::MAX)
@@ -57,7 +57,7 @@ pub(super) fn known_at(places: &[u32], id: u32) -> u32 {
 
 pub(super) fn keep_at(places: &mut Vec<u32>, id: u32, value: u32) {
     let id = id as usize;
-    if id < MOST_NEAR {
+    if id < MAX_CACHED_ID {
         if places.len() <= id {
             places.resize(id + 1, u32::MAX);
         }
@@ -79,7 +79,7 @@ impl Store {
         at
     }
 
-    /// The lane with this key; `last` is the number of the lane that was asked for last in its place.
+    /// Index of the lane with this key; `last` is the cached index.
     pub(super) fn lane_near(&mut self, key: LaneKey, last: u32) -> u32 {
         match self.lanes.get(last as usize) {
             Some(drawn) if drawn.lane.key == key => last,
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Forgets slices when there are too many: those older than the time to keep, and if there are none the oldest of the
+    /// Forgets slices if there are too many: those beyond the minimum age, and if there are none, the oldest of the
     /// fuller lanes.
     pub(super) fn make_room(&mut self) {
         while self.slices > self.options.slices {

@@ -1,23 +1,23 @@
-//! Geometry and memory of dispatches: few differ, so each is kept once.
+//! Launch configurations of dispatches. Few distinct ones occur, so each is stored once.
 
 use super::fx_hash::FastMap;
 use roctop_trace::item::Dispatch;
 
-/// Geometry and memory of a dispatch; few differ, so they are kept once.
+/// Grid, work-group and memory of a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Grid in work-items.
+    /// Grid size in work-items.
     pub grid: [u32; 3],
-    /// Work-group in work-items.
+    /// Work-group size in work-items.
     pub workgroup: [u16; 3],
-    /// LDS, bytes.
+    /// LDS, bytes per work-group.
     pub group_size: u32,
-    /// Scratch a work-item, bytes.
+    /// Scratch, bytes per work-item.
     pub private_size: u32,
 }
 
 impl Shape {
-    /// The shape of a dispatch.
+    /// Launch configuration of a dispatch.
     pub fn of(d: &Dispatch) -> Self {
         Self {
             grid: d.grid,
@@ -27,7 +27,7 @@ impl Shape {
         }
     }
 
-    /// A number that differs for most that differ.
+    /// Hash of the configuration.
     fn mixed(&self) -> usize {
         let words = [
             self.grid[0],
@@ -45,36 +45,36 @@ impl Shape {
     }
 }
 
-const MOST: usize = 1 << 16;
-const LAST: usize = 4096;
+const MAX_CONFIGS: usize = 1 << 16;
+const RECENT_IDS: usize = 4096;
 
 /// Distinct shapes by number.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     all: Vec<Shape>,
     ids: FastMap<Shape, u32>,
-    /// The last answers of `ids`, each at a place of its own.
+    /// Cache of recent results of `id`.
     last: Vec<u32>,
 }
 
 impl Shapes {
-    /// All of them.
+    /// All configurations, by index.
     pub fn all(&self) -> &[Shape] {
         &self.all
     }
 
-    /// The shape of a number.
+    /// A configuration by its index.
     #[inline]
     pub(super) fn get(&self, id: u32) -> Option<&Shape> {
         self.all.get(id as usize)
     }
 
-    /// The number of a shape; `u32::MAX` when there are too many.
+    /// Index of a configuration; `u32::MAX` if there are too many.
     pub(super) fn id(&mut self, shape: Shape) -> u32 {
         if self.last.is_empty() {
-            self.last = vec![u32::MAX; LAST];
+            self.last = vec![u32::MAX; RECENT_IDS];
         }
-        let place = shape.mixed() % LAST;
+        let place = shape.mixed() % RECENT_IDS;
         let last = self.last[place];
         if self.get(last) == Some(&shape) {
             return last;
@@ -88,7 +88,7 @@ impl Shapes {
         if let Some(&id) = self.ids.get(&shape) {
             return id;
         }
-        if self.all.len() >= MOST {
+        if self.all.len() >= MAX_CONFIGS {
             return u32::MAX;
         }
         self.all.push(shape);

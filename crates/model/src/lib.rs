@@ -1,7 +1,7 @@
-//! What is known: a [`Store`] that is told [`Item`]s and hands out [`Snapshot`]s.
+//! The model: a [`Store`] that consumes [`Item`]s and produces [`Snapshot`]s.
 //!
-//! Aggregates are for ever and bounded; details are kept for a while; a pyramid holds the whole past of every lane.
-//! There is no clock, file or colour here: time comes with the items.
+//! Aggregates cover the whole run in bounded memory; details are kept for a while; a pyramid has the whole past of
+//! every lane. The model has no clock, file or colour: time comes with the items.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -66,38 +66,38 @@ use self::union::Gathered;
 use roctop_ring::record::status;
 use roctop_trace::decode::Decoded;
 use roctop_trace::item::{
-    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, earlier,
+    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, session_origin,
 };
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::pc_sampling::Sample;
 
-/// How much is kept, and where it comes from.
+/// Limits and origin of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Live or a recording.
+    /// Live session or recording.
     pub mode: Mode,
-    /// What is watched: the command line. Empty: that of the first process.
+    /// Title: the command line. If empty, that of the first process.
     pub title: String,
-    /// When the program was started, CLOCK_BOOTTIME ns: its clock until the first record; none: not known.
+    /// Start of the program, CLOCK_BOOTTIME ns, until the first record; `None` if unknown.
     pub began: Option<Nanos>,
-    /// The most slices kept in full.
+    /// Maximum number of slices kept.
     pub slices: usize,
-    /// How long slices are kept in full at least while there is room, ns.
+    /// Minimum age of slices that are forgotten while there is room, ns.
     pub keep: u64,
-    /// Kernels by another name: the first that fits the demangled or the mangled name.
+    /// User-defined kernel names: the first alias that matches the demangled or the mangled name.
     pub aliases: Aliases,
-    /// The window that shares are of, ns.
+    /// Length of the window for shares, ns.
     pub window: u64,
-    /// When something is worth a look.
+    /// Thresholds of the alerts.
     pub thresholds: Thresholds,
 }
 
 impl Options {
-    /// The most slices that are kept in full within so many bytes of memory. The tables, the sums of the past and the
-    /// snapshots that still hold what was forgotten have their part of it.
+    /// Number of slices that fit into `memory` bytes, without the part for tables, pyramids, and snapshots that still
+    /// hold forgotten slices.
     pub const fn slices_in(memory: u64) -> usize {
-        const REST: u64 = 160 << 20;
-        let left = memory.saturating_sub(REST);
+        const OTHER_MEMORY: u64 = 160 << 20;
+        let left = memory.saturating_sub(OTHER_MEMORY);
         let part = if left > memory / 8 { left } else { memory / 8 };
         (part / size_of::<Slice>() as u64) as usize
     }
@@ -118,29 +118,29 @@ impl Default for Options {
     }
 }
 
-/// Which part of a snapshot is made anew.
+/// Part of a snapshot that is recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// The clock and the timeline; values are those of before.
+    /// The clock and the timeline; values are those of the previous snapshot.
     Head,
-    /// All.
+    /// Everything.
     All,
 }
 
-/// A time beyond this is no time (36 years after the machine began).
+/// Maximum valid time (36 years after boot).
 const LATEST: Nanos = 1 << 60;
-/// Dispatches of a lane that samples may be of, when the first sample comes.
-const RECENT: usize = 4096;
-const MOST_SAID: usize = 500;
+/// Number of a lane's dispatches to which the first PC samples can refer.
+const MAX_SAMPLED_DISPATCHES: usize = 4096;
+const MAX_STATUS_REPORTS: usize = 500;
 
-/// Open work that ended, by its place.
+/// Kind and index of open work that ended.
 enum Closed {
     Call(usize),
     Range(usize),
     Dispatch(usize),
 }
 
-/// From which id to which open work has them: nearly all work that ends is not among it, and is told so at once.
+/// Id range of open work by kind: most work that ends was never listed as open, and this check is fast.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenBounds {
     calls: Option<(u64, u64)>,
@@ -172,14 +172,14 @@ fn is_within(bounds: Option<(u64, u64)>, id: u64) -> bool {
 struct AgentState {
     busy: Gathered,
     dispatches: u64,
-    /// The lane of when it was busy.
+    /// Lane of its busy time.
     lane: u32,
-    /// Whether it has had work, and which of the shared GPUs it is when other processes have had, too.
+    /// Whether it has had work, and the index of its shared GPU if other processes use it too.
     is_used: bool,
     shared: Option<u32>,
 }
 
-/// A span that can be drawn: none of a time that cannot be, none backwards.
+/// Clamps invalid and reversed spans.
 fn credible(span: Span) -> Span {
     match span {
         Span { begin, end } if begin > LATEST || end > LATEST => Span::default(),
@@ -190,7 +190,7 @@ fn credible(span: Span) -> Span {
     }
 }
 
-/// Everything known.
+/// All state.
 #[derive(Debug, Default)]
 pub struct Store {
     options: Options,
@@ -199,15 +199,15 @@ pub struct Store {
     lanes: Vec<Drawn>,
     lane_ids: FastMap<LaneKey, u32>,
     of_threads: ThreadLanes,
-    /// By queue: the lane of its last dispatch.
+    /// Lane of the last dispatch of each queue.
     queue_lanes: Vec<u32>,
-    /// By thread: the lane of its last call.
+    /// Lane of the last call of each thread.
     thread_lanes: Vec<u32>,
     agents: Vec<AgentState>,
     shared_gpus: Vec<SharedState>,
     room: apply::Room,
     processes: Vec<ProcessRow>,
-    /// By process: which ids its open work has.
+    /// Id range of the open work of each process.
     open_bounds: Vec<OpenBounds>,
     said: VecDeque<Said>,
     gauges: Gauges,
@@ -240,21 +240,21 @@ impl Store {
             options,
             ..Self::default()
         };
-        // A recording tells of a range when it is closed, however much was launched in it before.
+        // In a recording, a range may be closed after any amount of its work.
         if store.options.mode == Mode::Replay {
             store.want_work();
         }
         store
     }
 
-    /// Tells it many things.
+    /// Applies items in order.
     pub fn apply_all<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
         for item in items {
             self.apply(item);
         }
     }
 
-    /// Tells it what was decoded.
+    /// Applies decoder output.
     pub fn take(&mut self, decoded: &Decoded<'_>) {
         self.is_new |= !(decoded.calls.is_empty() && decoded.dispatches.is_empty());
         self.apply_all(decoded.items);
@@ -262,9 +262,9 @@ impl Store {
         self.dispatches(decoded.dispatches);
     }
 
-    /// Tells it one thing.
+    /// Applies one item.
     pub fn apply(&mut self, item: &Item) {
-        // These change no table.
+        // These items change no table.
         self.is_new |= !matches!(
             item,
             Item::Now(_) | Item::Open(_) | Item::Device(_) | Item::Counter(_) | Item::Count(_) | Item::Output(_)
@@ -295,7 +295,7 @@ impl Store {
             }),
             Item::Transfer(transfer) => self.transfer(transfer),
             Item::Allocation(allocation) => self.allocation(allocation),
-            // For files alone; the screen is told of gauges and counters as devices and counts.
+            // For exports only; the screen gets gauges and counters as devices and counts.
             Item::Scratch(_)
             | Item::Gauges(_)
             | Item::CounterInfo(_)
@@ -338,7 +338,7 @@ impl Store {
                     code: *code,
                     text: text.clone(),
                 });
-                if self.said.len() > MOST_SAID {
+                if self.said.len() > MAX_STATUS_REPORTS {
                     self.said.pop_front();
                 }
             }
@@ -357,11 +357,12 @@ impl Store {
         }
     }
 
-    /// A sample; the first finds the kernels of the last dispatches and of those under way, which were of no interest before.
+    /// Adds a PC sample. The first one collects the kernels of recent and incomplete dispatches, which were not kept
+    /// before.
     fn pc_sample(&mut self, sample: &Sample) {
         if self.sampled.is_empty() {
             let kernels = self.lanes.iter().filter(|drawn| has_kernels(drawn.lane.key));
-            for slice in kernels.flat_map(|drawn| drawn.lane.recent(RECENT)) {
+            for slice in kernels.flat_map(|drawn| drawn.lane.recent(MAX_SAMPLED_DISPATCHES)) {
                 let process = ProcessId(slice.process);
                 self.sampled.dispatched(process, slice.value, KernelId(slice.what));
             }
@@ -369,13 +370,13 @@ impl Store {
         self.sampled.add(sample);
     }
 
-    /// Tells it about programs that use ROCm without a collector.
+    /// Sets the report on programs that use ROCm without a collector.
     pub fn missed(&mut self, report: Option<String>) {
         self.missed = report.map(Into::into);
         self.is_new = true;
     }
 
-    /// Tells it how processes do.
+    /// Sets the health of processes.
     pub fn health(&mut self, all: &[Health]) {
         let now = self.now;
         for health in all {
@@ -395,13 +396,13 @@ impl Store {
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
-        // One without a ring has no part in what is shown.
+        // A process without a ring does not affect the origin.
         if process.since > 0 && process.since < LATEST && !process.exe.is_empty() {
             self.began(process.since);
         }
     }
 
-    /// Changes a process's row, which is made when it is not known yet.
+    /// Updates a process's row, which is created if needed.
     fn row(&mut self, process: ProcessId, change: impl FnOnce(&mut ProcessRow)) {
         let at = process.0 as usize;
         if at > 1 << 16 {
@@ -437,7 +438,7 @@ impl Store {
         if !open.ranges.is_empty() {
             self.want_work();
         }
-        // They come by queue; each that ends is looked for by its number.
+        // They arrive by queue; closing looks them up by number.
         open.dispatches.sort_by_key(|dispatch| dispatch.dispatch_id);
         let (now, at) = (self.now, open.process.0 as usize);
         let bounds = OpenBounds::of(&open);
@@ -465,29 +466,29 @@ impl Store {
     }
 
     fn began(&mut self, at: Nanos) {
-        self.origin = earlier(self.origin, at);
+        self.origin = session_origin(self.origin, at);
     }
 
     fn seen(&mut self, process: ProcessId, span: Span) {
         self.seen_all(process, std::iter::once(span));
     }
 
-    /// Records of these times were seen.
+    /// Extends the clock and origin by these spans.
     fn seen_all(&mut self, process: ProcessId, spans: impl Iterator<Item = Span>) {
         let mut count = 0;
         for span in spans {
             count += 1;
-            // Threads are delivered one after another: what began first may come late.
+            // Threads are read one after another: the earliest record may arrive late.
             if span.begin > 0 && self.origin.is_none_or(|origin| span.begin < origin) {
                 self.began(span.begin);
             }
-            // A live clock comes with the polls; a recording's clock is its last record.
+            // In a live session the clock comes with the polls; in a recording it is the last record.
             self.now = self.now.max(span.end);
         }
         self.row(process, |row| row.records += count);
     }
 
-    /// Work that was open when it was last looked at and has ended since is not shown as open.
+    /// Removes work from the open work if it has ended since the last reading.
     fn close(&mut self, process: ProcessId, close: impl FnOnce(&Open) -> Option<Closed>) {
         let Some(row) = self.processes.get_mut(process.0 as usize) else {
             return;
@@ -500,7 +501,7 @@ impl Store {
         }
     }
 
-    /// The clock goes on; it stands once all processes have ended, so that the last moments stay on screen.
+    /// Advances the clock. It stops when all processes have ended, so that the last moments stay on the screen.
     fn tick(&mut self, now: Nanos) {
         if self.ended().is_some() {
             return;
@@ -524,12 +525,12 @@ impl Store {
         }
     }
 
-    /// Whether anything that tables show came since the last snapshot with fresh values.
+    /// Whether anything that tables show has changed since the last complete snapshot.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// What is known now.
+    /// A snapshot of the current state.
     pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
         (0..self.agents.len()).for_each(|agent| self.settle(agent));
         let values = match (&self.values, fresh) {
@@ -567,7 +568,7 @@ impl Store {
             .collect()
     }
 
-    /// How the program ended, when all processes have.
+    /// Exit of the program, when all processes have ended.
     fn ended(&self) -> Option<Exit> {
         let all = self.processes.iter().all(|row| row.exit.is_some());
         ending(&self.processes).filter(|_| all).map(|exit| exit.0)

@@ -1,4 +1,4 @@
-//! Memory of agents that is held now, by the program's own allocations; its peak; what was never freed.
+//! Agent memory held by the program's own allocations: current, peak, and never freed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,71 +8,72 @@ use roctop_ring::record::memory;
 use super::fx_hash::FastMap;
 use roctop_trace::item::{AgentId, Allocation, Nanos, ProcessId, Span, ThreadId};
 
-/// Allocations kept one by one; beyond, only sums are.
-const MOST: usize = 1 << 20;
-const MOST_PLACES: usize = 4096;
-/// Frees that wait for their allocations: threads are delivered one after another, so the later may come first.
-const MOST_FREED: usize = 1 << 16;
-/// Allocations of a snapshot: the largest.
-const SHOWN: usize = 200;
+/// Maximum number of individually kept allocations; beyond it, only sums are kept.
+const MAX_ALLOCATIONS: usize = 1 << 20;
+const MAX_PLACES: usize = 4096;
+/// Maximum number of frees that wait for their allocation: threads are read one after another, so the later event may
+/// arrive first.
+const MAX_FREED: usize = 1 << 16;
+/// Number of allocations in a snapshot: the largest.
+const SNAPSHOT_ALLOCATIONS: usize = 200;
 
-/// An allocation that is not freed.
+/// An allocation that has not been freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// Thread that asked for it.
+    /// Thread that requested it.
     pub thread: ThreadId,
-    /// Whose memory; none when unknown.
+    /// Agent that owns it; `None` if unknown.
     pub agent: Option<AgentId>,
-    /// When.
+    /// Time of the allocation.
     pub at: Nanos,
-    /// Bytes.
+    /// Size, bytes.
     pub bytes: u64,
-    /// Address, or the handle of virtual memory.
+    /// Address, or handle of virtual memory.
     pub address: u64,
-    /// The call around it, 0 unknown.
+    /// Correlation id of the enclosing call, 0 if unknown.
     pub correlation: u64,
 }
 
 /// Memory of one agent that one process holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pool {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// Of which agent; none when unknown.
+    /// Agent; `None` if unknown.
     pub agent: Option<AgentId>,
     /// Bytes held, as the collector counted them.
     pub held: u64,
-    /// When that was.
+    /// Time of that count.
     pub held_at: Nanos,
-    /// The most that was held.
+    /// Peak of bytes held.
     pub peak: u64,
-    /// When that was.
+    /// Time of the peak.
     pub peak_at: Nanos,
-    /// Allocations.
+    /// Number of allocations.
     pub allocations: u64,
-    /// Frees.
+    /// Number of frees.
     pub frees: u64,
 }
 
-/// What a snapshot has of it.
+/// Memory part of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryValues {
     /// By process and agent.
     pub pools: Vec<Pool>,
-    /// The largest allocations that are not freed, the largest first.
+    /// The largest allocations that have not been freed, largest first.
     pub held: Vec<Held>,
-    /// How many are not freed.
+    /// Number of allocations not freed.
     pub count: u64,
-    /// Bytes of them.
+    /// Size of these, bytes.
     pub bytes: u64,
 }
 
 /// A process and an address in it.
 type Place = (u32, u64);
 
-/// Frees of what is not known to be allocated, by when they began; bounded.
+/// Frees without a known allocation, by begin; bounded.
 #[derive(Debug, Default)]
 struct Freed {
     by_place: FastMap<Place, Vec<Nanos>>,
@@ -83,14 +84,14 @@ impl Freed {
     fn put(&mut self, place: Place, begin: Nanos) {
         self.by_place.entry(place).or_default().push(begin);
         self.order.push_back(place);
-        if self.order.len() > MOST_FREED
+        if self.order.len() > MAX_FREED
             && let Some(oldest) = self.order.pop_front()
         {
             self.take(oldest, 0);
         }
     }
 
-    /// Takes the first free that began at `end` or later.
+    /// Removes the first free that began at `end` or later.
     fn take(&mut self, place: Place, end: Nanos) -> bool {
         let Some(begins) = self.by_place.get_mut(&place) else {
             return false;
@@ -107,7 +108,7 @@ impl Freed {
     }
 }
 
-/// All of it.
+/// Memory of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     held: FastMap<Place, Held>,
@@ -117,7 +118,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory was allocated or freed; mapping it is neither.
+    /// Counts an allocation or free; mapping is neither.
     pub(crate) fn add(&mut self, allocation: &Allocation) {
         let is_new = matches!(allocation.operation, memory::ALLOCATE | memory::VMEM_ALLOCATE);
         if !is_new && !matches!(allocation.operation, memory::FREE | memory::VMEM_FREE) {
@@ -128,13 +129,13 @@ impl Memory {
         let Span { begin, end } = allocation.span;
         let known = self.held.get(&key).map(|held| held.at);
         if !is_new {
-            // What was allocated after it is not what it freed.
+            // A free cannot release what was allocated after it.
             if known.is_some_and(|at| at <= begin || begin == 0) {
                 self.held.remove(&key);
             } else {
                 self.freed.put(key, begin);
             }
-        } else if !self.freed.take(key, end) && known.is_none_or(|at| at <= end) && self.held.len() < MOST {
+        } else if !self.freed.take(key, end) && known.is_none_or(|at| at <= end) && self.held.len() < MAX_ALLOCATIONS {
             let held = Held {
                 process: allocation.process,
                 thread: allocation.thread,
@@ -153,7 +154,7 @@ impl Memory {
             .position(|pool| (pool.process, pool.agent) == (process, agent));
         let at = match known {
             Some(at) => at,
-            None if self.pools.len() < MOST_PLACES => {
+            None if self.pools.len() < MAX_PLACES => {
                 self.pools.push(Pool {
                     process,
                     agent,
@@ -177,7 +178,7 @@ impl Memory {
         }
     }
 
-    /// What a snapshot has of it.
+    /// Memory part of a snapshot.
     pub(crate) fn values(&mut self) -> Arc<MemoryValues> {
         if let Some(values) = &self.values {
             return values.clone();
@@ -186,9 +187,9 @@ impl Memory {
         let bytes = held.iter().fold(0u64, |sum, held| sum.saturating_add(held.bytes));
         let count = held.len() as u64;
         let order = |held: &Held| (std::cmp::Reverse(held.bytes), held.at, held.address);
-        if held.len() > SHOWN {
-            held.select_nth_unstable_by_key(SHOWN, order);
-            held.truncate(SHOWN);
+        if held.len() > SNAPSHOT_ALLOCATIONS {
+            held.select_nth_unstable_by_key(SNAPSHOT_ALLOCATIONS, order);
+            held.truncate(SNAPSHOT_ALLOCATIONS);
         }
         held.sort_by_key(order);
         let values = Arc::new(MemoryValues {
@@ -206,7 +207,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn told(operation: u16, address: u64, total: u64, at: Nanos) -> Allocation {
+    fn record(operation: u16, address: u64, total: u64, at: Nanos) -> Allocation {
         Allocation {
             operation,
             address,
@@ -219,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn in_whatever_order_threads_are_delivered_the_same_is_held() {
+    fn held_memory_does_not_depend_on_thread_order() {
         // Allocated, freed and allocated again at one address; freed by another thread.
         let all = [
-            told(memory::ALLOCATE, 0x1000, 100, 10),
-            told(memory::FREE, 0x1000, 0, 20),
-            told(memory::ALLOCATE, 0x1000, 100, 30),
-            told(memory::FREE, 0x1000, 0, 40),
-            told(memory::ALLOCATE, 0x1000, 100, 50),
+            record(memory::ALLOCATE, 0x1000, 100, 10),
+            record(memory::FREE, 0x1000, 0, 20),
+            record(memory::ALLOCATE, 0x1000, 100, 30),
+            record(memory::FREE, 0x1000, 0, 40),
+            record(memory::ALLOCATE, 0x1000, 100, 50),
         ];
         let orders = [[0, 1, 2, 3, 4], [1, 3, 0, 2, 4], [0, 2, 4, 1, 3], [1, 0, 2, 4, 3]];
         for (order, at) in orders.iter().flat_map(|order| (1..=5).map(move |count| (order, count))) {
@@ -242,17 +243,17 @@ mod tests {
     #[test]
     fn frees_of_what_was_never_seen_are_bounded() {
         let mut store = Memory::default();
-        for address in 0..2 * MOST_FREED as u64 {
-            store.add(&told(memory::FREE, address, 0, 20 + address));
+        for address in 0..2 * MAX_FREED as u64 {
+            store.add(&record(memory::FREE, address, 0, 20 + address));
         }
-        assert_eq!(store.freed.by_place.len(), MOST_FREED);
+        assert_eq!(store.freed.by_place.len(), MAX_FREED);
     }
 
     #[test]
-    fn what_was_not_freed_is_held_and_the_peak_stays() {
+    fn unfreed_memory_is_held_and_the_peak_stays() {
         let mut store = Memory::default();
         let mut total = 0u64;
-        let mut tell = |operation, address, bytes: u64, at| {
+        let mut add = |operation, address, bytes: u64, at| {
             total = if operation == memory::ALLOCATE {
                 total + bytes
             } else {
@@ -268,10 +269,10 @@ mod tests {
                 ..Allocation::default()
             });
         };
-        tell(memory::ALLOCATE, 0x1000, 100, 10);
-        tell(memory::ALLOCATE, 0x2000, 300, 20);
-        tell(memory::FREE, 0x1000, 100, 30);
-        tell(memory::ALLOCATE, 0x3000, 50, 40);
+        add(memory::ALLOCATE, 0x1000, 100, 10);
+        add(memory::ALLOCATE, 0x2000, 300, 20);
+        add(memory::FREE, 0x1000, 100, 30);
+        add(memory::ALLOCATE, 0x3000, 50, 40);
         let values = store.values();
         assert_eq!((values.count, values.bytes), (2, 350));
         assert_eq!(values.held[0].address, 0x2000);

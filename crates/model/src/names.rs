@@ -1,4 +1,4 @@
-//! Facts: what the ids mean. Shared by reference; copied only when a fact arrives while a snapshot holds the table.
+//! Facts by id. Snapshots share the table; it is copied only if a fact arrives while a snapshot holds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,25 +12,25 @@ use roctop_trace::item::{
 };
 use roctop_trace::units;
 
-/// Ids are dense; one beyond this is a damaged record and is not believed.
-const MOST: u32 = 1 << 22;
+/// Maximum id. Ids are dense; a higher one comes from a corrupt record.
+const MAX_ID: u32 = 1 << 22;
 
-/// How an API call is drawn and counted.
+/// Class of an API call, for drawing and counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Waits for the GPU.
     Sync,
     /// Launches a kernel.
     Launch,
-    /// Copies, fills, allocates.
+    /// Copies, fills, or allocates.
     Memory,
-    /// All else.
+    /// Anything else.
     #[default]
     Other,
 }
 
 impl Class {
-    /// What an operation of this name does.
+    /// Class of the operation with this name.
     pub fn of(name: &str) -> Self {
         let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
         if any(&["Synchronize", "signal_wait", "hipStreamWaitValue"]) {
@@ -44,44 +44,44 @@ impl Class {
         }
     }
 
-    /// Whether a call of this name keeps its thread waiting for the GPU.
+    /// Whether a call of this name blocks its thread until the GPU is done.
     pub fn blocks(name: &str) -> bool {
         let copy = name.starts_with("hipMemcpy") || name.starts_with("hipMemset");
         Self::of(name) == Self::Sync || (copy && !name.contains("Async"))
     }
 }
 
-/// A kernel and its name in short.
+/// A kernel with its short name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelName {
     /// The fact.
     pub kernel: Kernel,
-    /// Name without return type, arguments and the inside of templates.
+    /// Name without return type, arguments and nested template arguments.
     pub short: Arc<str>,
-    /// Characters that it has in common with the most similar of the other names: what follows tells it from them.
+    /// Number of leading characters shared with the most similar other name; what follows distinguishes it.
     pub common: u32,
 }
 
-/// An operation and what is known of it by name.
+/// An operation with its class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationName {
     /// The fact.
     pub operation: Operation,
-    /// What it does.
+    /// Class by its name.
     pub class: Class,
 }
 
-/// A GPU that several processes use: their agents for it, and it as one more agent, of no process.
+/// A GPU that several processes use: their agents, and an additional agent for the whole.
 #[derive(Clone, Debug)]
 struct SharedGpu {
     agent: Arc<Agent>,
     members: Vec<AgentId>,
 }
 
-/// Ids from here on are those of shared GPUs; no process has an agent with such an id.
+/// First id of shared GPUs; no process's agent has such an id.
 const FIRST_SHARED: u32 = 1 << 31;
 
-/// All facts by id.
+/// All facts, by id.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     processes: Vec<Arc<Process>>,
@@ -91,7 +91,7 @@ pub struct Names {
     gpus: BTreeMap<NodeId, u32>,
     kernels: Vec<Arc<KernelName>>,
     internal: Vec<bool>,
-    /// By operation: whether it waits for the GPU. Every call asks, and this lies close.
+    /// Whether an operation waits for the GPU, by operation; compact, because every call looks it up.
     blocking: Vec<bool>,
     /// Short names in order, with their kernels.
     sorted: BTreeSet<(Arc<str>, u32)>,
@@ -102,9 +102,9 @@ pub struct Names {
     texts: Vec<Arc<str>>,
 }
 
-/// Stores a fact; the ids between are filled with the same default until their facts come.
+/// Stores a fact. Ids in between get a default until their facts arrive.
 fn put<T: Clone>(list: &mut Vec<T>, id: u32, filler: impl FnOnce() -> T, value: T) {
-    if id > MOST {
+    if id > MAX_ID {
         return;
     }
     if list.len() <= id as usize {
@@ -114,11 +114,11 @@ fn put<T: Clone>(list: &mut Vec<T>, id: u32, filler: impl FnOnce() -> T, value: 
 }
 
 impl Names {
-    /// A process appeared.
+    /// Adds a process.
     pub fn put_process(&mut self, value: Process) {
         put(&mut self.processes, value.id.0, Default::default, Arc::new(value));
     }
-    /// An agent. A GPU has the machine's number where that is known: a process counts those that it is allowed to see.
+    /// Adds an agent. A GPU gets its machine-wide number if known: a process numbers only those visible to it.
     pub fn put_agent(&mut self, mut value: Agent) {
         let number = self.gpu_number(self.node_of(&value));
         if let Some(number) = number.filter(|_| value.kind == AgentKind::Gpu) {
@@ -126,7 +126,7 @@ impl Names {
         }
         put(&mut self.agents, value.id.0, Default::default, Arc::new(value));
     }
-    /// The number of the GPU at a node among all of its machine.
+    /// Sets the machine-wide number of the GPU at a node.
     pub fn put_gpu(&mut self, node: NodeId, number: u32) {
         self.gpus.insert(node, number);
         for at in 0..self.agents.len() {
@@ -142,7 +142,7 @@ impl Names {
             }
         }
     }
-    /// Two processes use one GPU: it becomes an agent by itself, the sum of both.
+    /// Makes an agent for a GPU that two processes use; it stands for both.
     pub(super) fn share(&mut self, members: [AgentId; 2]) -> AgentId {
         let id = AgentId(FIRST_SHARED + self.shared.len() as u32);
         let agent = Agent {
@@ -156,19 +156,19 @@ impl Names {
         });
         id
     }
-    /// One more process uses a shared GPU.
+    /// Adds a process's agent to a shared GPU.
     pub(super) fn share_with(&mut self, shared: AgentId, member: AgentId) {
         if let Some(gpu) = shared.0.checked_sub(FIRST_SHARED) {
             self.shared[gpu as usize].members.push(member);
         }
     }
-    /// The GPU that an agent stands for: the shared one where several processes use it, else the agent itself.
+    /// GPU of an agent: the shared one if several processes use it, else the agent itself.
     pub fn gpu_of(&self, id: AgentId) -> AgentId {
         let mut shared = self.shared.iter();
         let found = shared.find(|gpu| gpu.members.contains(&id));
         found.map_or(id, |gpu| gpu.agent.id)
     }
-    /// The agents of the processes that share a GPU, by rank and pid; none of any other agent.
+    /// Agents that share a GPU, sorted by rank and pid; empty for other agents.
     pub fn members(&self, id: AgentId) -> Vec<AgentId> {
         let gpu = id.0.checked_sub(FIRST_SHARED);
         let gpu = gpu.and_then(|at| self.shared.get(at as usize));
@@ -179,21 +179,21 @@ impl Names {
         });
         members
     }
-    /// Where an agent is: the same for the agents of all processes that share a GPU.
+    /// Topology node of an agent, equal in all processes that share the GPU.
     pub fn node_of(&self, agent: &Agent) -> NodeId {
         NodeId {
             machine: self.process(agent.process).map_or(0, |process| process.machine),
             node: agent.node,
         }
     }
-    /// The number of the GPU at a node, where the driver was asked.
+    /// Machine-wide number of the GPU at a node, if the driver was read.
     pub fn gpu_number(&self, node: NodeId) -> Option<u32> {
         self.gpus.get(&node).copied()
     }
-    /// A kernel; `alias` is what it is called instead of its own short name.
+    /// Adds a kernel; `alias` replaces its short name.
     pub fn put_kernel(&mut self, kernel: Kernel, alias: Option<&str>) {
         let id = kernel.id.0;
-        if id > MOST {
+        if id > MAX_ID {
             return;
         }
         let short: Arc<str> = alias.map_or_else(|| units::short_name(&kernel.name).into(), Into::into);
@@ -220,7 +220,7 @@ impl Names {
         self.sorted.insert(key);
     }
 
-    /// Notes how much two names that stand side by side have in common; the same name has nothing to tell.
+    /// Stores the length of the common prefix of two adjacent names; equal names are ignored.
     fn tell_apart(&mut self, one: u32, other: u32) {
         let short = |id: u32| self.kernels.get(id as usize).map(|name| name.short.clone());
         let (Some(a), Some(b)) = (short(one), short(other)) else {
@@ -235,26 +235,26 @@ impl Names {
             name.common = name.common.max(common);
         }
     }
-    /// A queue.
+    /// Adds a queue.
     pub fn put_queue(&mut self, value: Queue) {
         put(&mut self.queues, value.id.0, Default::default, value);
     }
-    /// A stream.
+    /// Adds a stream.
     pub fn put_stream(&mut self, value: Stream) {
         put(&mut self.streams, value.id.0, Default::default, Arc::new(value));
     }
-    /// A thread.
+    /// Adds a thread.
     pub fn put_thread(&mut self, value: Thread) {
         put(&mut self.threads, value.id.0, Default::default, Arc::new(value));
     }
-    /// An operation.
+    /// Adds an operation.
     pub fn put_operation(&mut self, operation: Operation) {
         let (class, blocks) = (Class::of(&operation.name), Class::blocks(&operation.name));
         let value = Arc::new(OperationName { operation, class });
         put(&mut self.blocking, value.operation.id.0, || false, blocks);
         put(&mut self.operations, value.operation.id.0, Default::default, value);
     }
-    /// A marker's text.
+    /// Adds a marker text.
     pub fn put_text(&mut self, id: TextId, text: Arc<str>) {
         put(&mut self.texts, id.0, || "".into(), text);
     }
@@ -282,7 +282,7 @@ impl Names {
     pub fn kernel(&self, id: KernelId) -> Option<&KernelName> {
         self.kernels.get(id.0 as usize).map(|k| &**k)
     }
-    /// All kernels, whether they ran or not.
+    /// All kernels, launched or not.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelName> {
         self.kernels.iter().map(|k| &**k)
     }
@@ -327,7 +327,7 @@ impl Names {
         }
     }
 
-    /// Whose this GPU is, where several processes have one of its number: `r3` by rank, else the process's id.
+    /// Process of this GPU, if several processes have one with its number: `r3` by rank, else the pid.
     pub fn agent_user(&self, id: AgentId) -> Option<String> {
         let own = self.agent(id).filter(|agent| agent.kind == AgentKind::Gpu)?;
         let mut all = self.agents.iter();
@@ -341,7 +341,7 @@ impl Names {
         )
     }
 
-    /// `r3 4242`: rank and pid of the process that an agent belongs to.
+    /// `r3 4242`: rank and pid of an agent's process.
     pub fn agent_process(&self, id: AgentId) -> String {
         let process = self.agent(id).and_then(|agent| self.process(agent.process));
         process.map_or_else(String::new, |process| match process.rank {
@@ -350,14 +350,14 @@ impl Names {
         })
     }
 
-    /// The GPU, and whose it is where that has to be said.
+    /// Label of the GPU, with its process if needed.
     pub fn agent_label_of(&self, id: AgentId) -> String {
         let label = self.agent_label(id);
         self.agent_user(id)
             .map_or(label.clone(), |user| format!("{label} {user}"))
     }
 
-    /// `S1`, or the name that the program gave the stream.
+    /// `S1`, or the program's name of the stream.
     pub fn stream_label(&self, id: StreamId) -> String {
         match self.stream(id) {
             Some(stream) if !stream.name.is_empty() => format!("S{} {}", stream.number, stream.name),
@@ -381,13 +381,13 @@ impl Names {
         }
     }
 
-    /// Whether an operation of HIP is known: each call of HIP names its operation.
+    /// Whether any HIP operation is known: each HIP call names its operation.
     pub fn uses_hip(&self) -> bool {
         let mut domains = self.operations.iter().map(|name| name.operation.domain);
         domains.any(|domain| domain == Domain::HIP.0)
     }
 
-    /// What a call of an operation returned: `hipErrorOutOfMemory`; the number where it has no name.
+    /// Name of the error that a call returned: `hipErrorOutOfMemory`; its number if it has no name.
     pub fn error_label(&self, operation: OperationId, code: i32) -> String {
         let is_hip = self
             .operation(operation)
@@ -396,7 +396,7 @@ impl Names {
         name.map_or_else(|| format!("error {code}"), Into::into)
     }
 
-    /// `host→GPU0`; `host→GPU0 r3` where several processes have one of its number.
+    /// `host→GPU0`; `host→GPU0 r3` if several processes have a GPU with that number.
     pub fn route_label(&self, source: Option<AgentId>, destination: Option<AgentId>) -> String {
         let route = self.plain_route_label(source, destination);
         let mut agents = [destination, source].into_iter().flatten();

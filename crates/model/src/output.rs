@@ -1,4 +1,4 @@
-//! What the program printed, as plain lines: escape sequences taken out, carriage returns obeyed, length bounded.
+//! Program output as plain lines: without escape sequences, with carriage returns applied, bounded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ enum State {
     Charset,
 }
 
-/// The last lines that the program wrote.
+/// The last lines of the program's output.
 #[derive(Debug, Default)]
 pub struct Output {
     lines: VecDeque<Arc<str>>,
     line: Vec<u8>,
     state: State,
     returned: bool,
-    /// Lines ever finished.
+    /// Number of complete lines so far.
     pub total: u64,
     shared: Option<Arc<[Arc<str>]>>,
 }
 
 impl Output {
-    /// Takes bytes as the program wrote them.
+    /// Adds bytes of the program's output.
     pub fn write(&mut self, bytes: &[u8]) {
         self.shared = None;
         for &byte in bytes {
@@ -68,7 +68,7 @@ impl Output {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        // A carriage return begins the line anew: a progress bar keeps one line.
+        // A carriage return restarts the line: a progress bar keeps one line.
         if std::mem::take(&mut self.returned) {
             self.line.clear();
         }
@@ -88,7 +88,7 @@ impl Output {
         }
     }
 
-    /// All lines kept, the unfinished one last.
+    /// All kept lines, the incomplete one last.
     pub fn lines(&mut self) -> Arc<[Arc<str>]> {
         let Self {
             lines, line, shared, ..
@@ -102,13 +102,13 @@ impl Output {
     }
 }
 
-/// Text without control characters (C1 and directional ones too: nothing may move the screen about).
+/// Text without control characters, also C1 and bidirectional ones, which would disturb the screen.
 fn plain(bytes: &[u8]) -> Arc<str> {
     let text = String::from_utf8_lossy(bytes);
     text.chars().filter(|&c| is_plain(c)).collect::<String>().into()
 }
 
-/// Whether a character may be drawn as it is.
+/// Whether a character is safe to draw.
 pub fn is_plain(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! Where kernels ran: few places differ, so each is kept once.
+//! Places (process, agent, queue, stream) of kernels. Few distinct ones occur, so each is stored once.
 
 use super::fx_hash::FastMap;
 use super::table::dense;
@@ -7,34 +7,34 @@ use roctop_trace::item::{AgentId, Dispatch, ProcessId, QueueId, StreamId};
 /// Where a kernel ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// On which agent.
+    /// Agent.
     pub agent: AgentId,
-    /// In which queue.
+    /// Queue.
     pub queue: QueueId,
-    /// In which stream.
+    /// Stream, if known.
     pub stream: Option<StreamId>,
 }
 
-const MOST: usize = 1 << 16;
+const MAX_PLACES: usize = 1 << 16;
 
-/// Distinct places by number.
+/// Distinct places, by index.
 #[derive(Debug, Default)]
 pub struct Places {
     all: Vec<Place>,
     ids: FastMap<Place, u32>,
-    /// By queue: its latest place.
+    /// Latest place of each queue.
     latest: Vec<u32>,
 }
 
 impl Places {
-    /// All of them.
+    /// All places.
     pub fn all(&self) -> &[Place] {
         &self.all
     }
 
-    /// The number of a dispatch's place; `u32::MAX` when there are too many.
+    /// Index of a dispatch's place; `u32::MAX` if there are too many.
     #[inline]
     pub(super) fn id(&mut self, dispatch: &Dispatch) -> u32 {
         let place = Place {
@@ -43,7 +43,7 @@ impl Places {
             queue: dispatch.queue,
             stream: dispatch.stream,
         };
-        // A queue seldom has more than one place.
+        // Most queues have a single place.
         let latest = self.latest.get(place.queue.0 as usize).copied().unwrap_or(u32::MAX);
         if self.all.get(latest as usize) == Some(&place) {
             return latest;
@@ -54,7 +54,7 @@ impl Places {
     fn find(&mut self, place: Place) -> u32 {
         let id = match self.ids.get(&place) {
             Some(&id) => id,
-            None if self.all.len() >= MOST => return u32::MAX,
+            None if self.all.len() >= MAX_PLACES => return u32::MAX,
             None => {
                 self.all.push(place);
                 let id = self.all.len() as u32 - 1;

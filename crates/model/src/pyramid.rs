@@ -1,24 +1,24 @@
-//! Time in levels: each level has buckets eight times as wide as the one below, and all of them are always exact sums.
+//! Sums over time at several levels: each level has buckets eight times as wide as the one below; all are exact.
 //!
-//! A wide view reads a coarse level: nothing is dropped, it is only added up. Old parts of fine levels are forgotten;
-//! the coarser levels still have them.
+//! A wide view reads a coarse level: nothing is dropped, only summed. Old parts of fine levels are forgotten; the
+//! coarser levels still have them.
 //!
-//! Work comes nearly in order, so each level has one open bucket: what falls into it costs an addition, and only when
-//! the next one is opened does its sum go to its place and into the open bucket of the level above.
+//! Work arrives nearly in order, so each level has one open bucket. An addition goes there; when the next bucket opens,
+//! its sum moves to its place and to the open bucket of the level above.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use roctop_trace::item::{Nanos, Span};
 
-/// Half a millisecond: what is narrower is told by the slices themselves.
-const FINEST: u32 = 19;
+/// log2 of the width of the finest bucket in ns: half a millisecond. Narrower columns use the slices.
+const FINEST_BITS: u32 = 19;
 const FACTOR: u32 = 3;
 const LEVELS: usize = 7;
 const BLOCK: usize = 64;
 const BLOCKS: usize = 28;
 /// A span of fewer buckets goes through the open ones.
-const SHORT: u64 = 8;
+const SHORT_BUCKETS: u64 = 8;
 
 /// How far back a pyramid reaches.
 #[derive(Clone, Copy, Debug)]
@@ -61,25 +61,25 @@ impl Reach {
     }
 }
 
-/// What lies in one stretch of time.
+/// Sums of one time interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
-    /// Nanoseconds in which there was work (may exceed the width when work overlaps).
+    /// Busy time, ns; exceeds the width if work overlaps.
     pub busy: u64,
-    /// Pieces of work that began here.
+    /// Number of pieces of work that began in it.
     pub count: u32,
-    /// What took most of the time, and what took less; the first is right wherever anything is here.
+    /// Kinds of work with most of the time, greatest first; the first is valid if the bucket is not empty.
     what: [u32; KINDS],
-    /// Their shares of `busy`, of [`WHOLE`].
+    /// Their shares of `busy`, in units of 1/[`WHOLE`].
     shares: [u16; KINDS],
 }
 
-/// Kinds of work that a bucket names.
+/// Number of kinds that a bucket names.
 const KINDS: usize = 3;
 const WHOLE: u64 = u16::MAX as u64;
 
 impl Bucket {
-    /// Adds work of so many nanoseconds.
+    /// Adds work of this duration in ns.
     pub fn add(&mut self, what: u32, nanos: u64, begins: bool) {
         self.merge(&Self {
             busy: nanos,
@@ -89,12 +89,12 @@ impl Bucket {
         });
     }
 
-    /// What took most of the time.
+    /// Kind of work with most of the time.
     pub const fn what(&self) -> u32 {
         self.what[0]
     }
 
-    /// Kinds of work and their nanoseconds, the greatest first.
+    /// Kinds of work with their ns, greatest first.
     pub fn kinds(&self) -> impl Iterator<Item = (u32, u64)> {
         let nanos = |share: u16| (u128::from(self.busy) * u128::from(share) / u128::from(WHOLE)) as u64;
         let kinds = self.what.into_iter().zip(self.shares.map(nanos)).enumerate();
@@ -103,7 +103,7 @@ impl Bucket {
             .map(|(_, kind)| kind)
     }
 
-    /// Adds another.
+    /// Adds another bucket.
     pub(super) fn merge(&mut self, other: &Self) {
         if self.is_empty() {
             *self = *other;
@@ -124,7 +124,7 @@ impl Bucket {
         self.name(&mut kinds[..known]);
     }
 
-    /// Names the greatest of these kinds.
+    /// Stores the greatest of these kinds.
     fn name(&mut self, kinds: &mut [(u32, u64)]) {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
         self.shares = [0; KINDS];
@@ -135,7 +135,7 @@ impl Bucket {
         }
     }
 
-    /// The part of it that falls into `part` of `whole` ns, without what began in it.
+    /// The share `part / whole` of the bucket, without begins.
     fn part(&self, part: u64, whole: u64) -> Self {
         Self {
             busy: (u128::from(self.busy) * u128::from(part) / u128::from(whole.max(1))) as u64,
@@ -149,11 +149,11 @@ impl Bucket {
     }
 }
 
-/// Kinds that the open bucket of the finest level tells apart.
+/// Number of kinds that the open bucket of the finest level distinguishes.
 const SLOTS: usize = 8;
 
-/// The open bucket of the finest level, to which each piece of work is added: kinds have slots by their numbers, so that
-/// adding needs no search.
+/// Open bucket of the finest level, to which all work is added. A kind maps to a slot by its number, so no search is
+/// needed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Finest {
     busy: u64,
@@ -167,7 +167,7 @@ impl Finest {
         self.busy = self.busy.saturating_add(nanos);
         self.count = self.count.saturating_add(u32::from(begins));
         let (held, sum) = &mut self.slots[what as usize % SLOTS];
-        // Choices of values, which need no branch: nobody foresees which kind comes. The greater keeps the slot.
+        // Selects instead of branches, which the CPU could not predict. The greater kind keeps the slot.
         let is_held = *held == what;
         let is_kept = is_held || *sum > nanos;
         *sum = if is_held {
@@ -191,7 +191,7 @@ impl Finest {
         let mut kinds = self.slots;
         bucket.name(&mut kinds);
         if self.busy == 0 {
-            // Work without a duration has a kind, too: the slot that one took last.
+            // Work without a duration has a kind too: the slot that was used last.
             let named = self.slots.iter().find(|slot| slot.0 != 0);
             bucket.what[0] = named.map_or(0, |slot| slot.0);
         }
@@ -203,9 +203,9 @@ type Block = [Bucket; BLOCK];
 
 #[derive(Clone, Debug)]
 struct Level {
-    /// (number of the block, its buckets), ascending by number; shared with snapshots until another one comes.
+    /// (block number, buckets), ascending; shared with snapshots until the next block.
     blocks: Arc<VecDeque<(u64, Arc<Block>)>>,
-    /// The one above all of those: nobody shares it, so that it is changed in place.
+    /// The block after those; not shared, so it is modified in place.
     newest: Option<(u64, Box<Block>)>,
     /// Blocks below this number were forgotten.
     since: u64,
@@ -235,7 +235,7 @@ impl Level {
         self.newest.as_mut().map(|newest| &mut newest.1[place])
     }
 
-    /// Begins a new newest block, in the room of the one before.
+    /// Begins a new block in the memory of the previous one.
     fn turn(&mut self, number: u64) {
         if let Some((newest, block)) = &mut self.newest {
             let old = std::mem::replace(newest, number);
@@ -247,7 +247,7 @@ impl Level {
         }
     }
 
-    /// Keeps as many blocks as there is room for beside the newest; the oldest go.
+    /// Forgets the oldest blocks beyond the limit.
     fn forget(&mut self) {
         if self.blocks.len() >= self.most
             && let Some((forgotten, _)) = Arc::make_mut(&mut self.blocks).pop_front()
@@ -256,7 +256,7 @@ impl Level {
         }
     }
 
-    /// A block below the newest, unless it was forgotten.
+    /// A block before the newest; `None` if it was forgotten.
     fn older(&mut self, number: u64) -> Option<&mut Block> {
         if number < self.since {
             return None;
@@ -291,15 +291,15 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
-    /// By level but the finest: the number of the open bucket, and what is in it and not in a level's blocks yet.
+    /// Open bucket and its number, for all levels except the finest.
     open: [(u64, Bucket); LEVELS],
-    /// The same of the finest.
+    /// Open bucket of the finest level and its number.
     finest: (u64, Finest),
     reach: Reach,
 }
 
 const fn shift(level: usize) -> u32 {
-    FINEST + FACTOR * level as u32
+    FINEST_BITS + FACTOR * level as u32
 }
 
 impl Pyramid {
@@ -320,8 +320,8 @@ impl Pyramid {
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
         // Most work is short.
-        let index = span.begin >> FINEST;
-        if end.saturating_sub(1).max(span.begin) >> FINEST == index {
+        let index = span.begin >> FINEST_BITS;
+        if end.saturating_sub(1).max(span.begin) >> FINEST_BITS == index {
             if self.finest.0 != index {
                 self.turn_finest(index);
             }
@@ -342,7 +342,7 @@ impl Pyramid {
         for number in 0..LEVELS {
             let shift = shift(number);
             let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
-            let is_short = last - first < SHORT;
+            let is_short = last - first < SHORT_BUCKETS;
             // Only the newest part of a very long span fits a fine level.
             let from = first.max((last + 1).saturating_sub((self.reach.blocks * BLOCK) as u64));
             for index in from..=last {
@@ -366,7 +366,7 @@ impl Pyramid {
         }
     }
 
-    /// Adds all that another one has.
+    /// Adds everything from another pyramid.
     pub(crate) fn absorb(&mut self, other: &Self) {
         for number in 0..LEVELS {
             for (block, buckets) in other.levels[number].all() {
@@ -377,7 +377,7 @@ impl Pyramid {
                     }
                 }
             }
-            // What is open below has not come to this level yet.
+            // Open buckets below have not reached this level yet.
             for (index, bucket) in other.opened(number) {
                 if let Some(place) = self.levels[number].bucket(index) {
                     place.merge(&bucket);
@@ -386,7 +386,7 @@ impl Pyramid {
         }
     }
 
-    /// Opens another bucket of the finest level.
+    /// Opens the next bucket of the finest level.
     #[inline(never)]
     fn turn_finest(&mut self, index: u64) {
         let (old, bucket) = std::mem::replace(&mut self.finest, (index, Finest::default()));
@@ -399,10 +399,10 @@ impl Pyramid {
         }
     }
 
-    /// The open bucket of a level, which is this one from now on.
+    /// Returns the open bucket of a level, after moving it to `index`.
     #[inline]
     fn open(&mut self, level: usize, index: u64) -> &mut Bucket {
-        // Most work goes on where the work before it ended.
+        // Most work continues where the previous work ended.
         if self.open[level].0 != index {
             self.turn(level, index);
         }
@@ -423,7 +423,7 @@ impl Pyramid {
         }
     }
 
-    /// What is open and belongs to a level: its own and all that is open below.
+    /// Open buckets that count for a level: its own and those of all levels below.
     fn opened(&self, level: usize) -> Vec<(u64, Bucket)> {
         let mut out: Vec<(u64, Bucket)> = Vec::with_capacity(LEVELS);
         let finest = (self.finest.0, self.finest.1.bucket());
@@ -441,8 +441,8 @@ impl Pyramid {
         out
     }
 
-    /// The coarsest level whose buckets are not wider than `width` and that still remembers `from`; when none is fine
-    /// enough or remembers, the finest that remembers.
+    /// The coarsest level whose buckets are at most `width` wide and that still has `from`; if there is none, the
+    /// finest level that has it.
     fn level(&self, from: Nanos, width: u64) -> usize {
         let remembers = |level: usize| self.levels[level].since * BLOCK as u64 <= from >> shift(level);
         let fitting = (0..LEVELS)
@@ -453,8 +453,8 @@ impl Pyramid {
             .unwrap_or(LEVELS - 1)
     }
 
-    /// Adds up stretches of `width` ns from `from` on; a bucket that crosses an edge is split by time. How wide the buckets
-    /// are that they are made of.
+    /// Sums columns of `width` ns from `from` on; a bucket that crosses an edge is split by time. Returns the width of
+    /// the buckets used.
     pub(crate) fn columns(&self, from: Nanos, width: u64, out: &mut [Bucket]) -> u64 {
         let width = width.max(1);
         let level = self.level(from, width);
@@ -494,12 +494,12 @@ impl Pyramid {
         }
     }
 
-    /// How wide the buckets are that columns of a width are made of.
+    /// Width of the buckets from which columns of `width` are made.
     pub(crate) fn stored(&self, from: Nanos, width: u64) -> u64 {
         1 << shift(self.level(from, width))
     }
 
-    /// Nanoseconds of work between `from` and `to`.
+    /// Busy ns between `from` and `to`.
     pub(crate) fn busy(&self, from: Nanos, to: Nanos) -> u64 {
         let width = to.saturating_sub(from);
         if width == 0 {
@@ -511,7 +511,7 @@ impl Pyramid {
     }
 }
 
-/// Adds one piece of work to columns of `width` ns from `from` on, exactly.
+/// Adds a piece of work exactly to columns of `width` ns from `from` on.
 pub(super) fn lay(span: Span, what: u32, from: Nanos, width: u64, out: &mut [Bucket]) {
     let high = span.end.max(span.begin);
     let first = span.begin.saturating_sub(from) / width;
@@ -527,7 +527,7 @@ pub(super) fn lay(span: Span, what: u32, from: Nanos, width: u64, out: &mut [Buc
     }
 }
 
-/// Adds one bucket (`low`..`high`) to the columns it covers.
+/// Adds a bucket (`low`..`high`) to the columns that it covers.
 fn spread(bucket: &Bucket, low: u64, high: u64, from: u64, width: u64, out: &mut [Bucket]) {
     let last = out.len() as u64;
     if let ([cell], true) = (&mut *out, low >= from && high <= from.saturating_add(width)) {
@@ -564,7 +564,7 @@ mod tests {
     #[test]
     fn kinds_keep_their_shares_through_all_levels() {
         let mut pyramid = Pyramid::default();
-        // Of each millisecond 0.5 are a, 0.3 b, 0.1 c.
+        // In each millisecond, 0.5 are a, 0.3 b, 0.1 c.
         for milli in 0..8000u64 {
             let begin = milli * 1_000_000;
             for (what, from, to) in [(11, 0, 500_000), (22, 500_000, 800_000), (33, 800_000, 900_000)] {
@@ -577,7 +577,7 @@ mod tests {
         }
         for width in [20_000_000, 500_000_000, 2_000_000_000] {
             let out = columns(&pyramid, 0, width, (8_000_000_000 / width) as usize);
-            // The last bucket goes beyond the last column.
+            // The last bucket exceeds the last column.
             for bucket in &out[..out.len() - 1] {
                 let kinds: Vec<(u32, u64)> = bucket.kinds().collect();
                 let share = |at: usize| kinds[at].1 as f64 / width as f64;
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fine_levels_forget_the_coarse_ones_keep() {
+    fn coarse_levels_keep_what_fine_levels_forget() {
         let mut pyramid = Pyramid::default();
         for second in 0..3600u64 {
             let begin = second * 1_000_000_000;
@@ -637,7 +637,7 @@ mod tests {
         );
         assert_eq!(hour.iter().map(|c| c.count).sum::<u32>(), 3600);
         assert!(hour.iter().map(|c| c.busy).sum::<u64>().abs_diff(900_000_000_000) < 1000);
-        // A fine view of the first second gets the finest level that still knows it.
+        // A fine view of the first second uses the finest level that still has it.
         assert!(
             columns(&pyramid, 0, 10_000_000, 100)
                 .iter()
@@ -657,7 +657,7 @@ mod tests {
             6,
             true,
         );
-        let bucket = columns(&pyramid, 0, 1 << FINEST, 1)[0];
+        let bucket = columns(&pyramid, 0, 1 << FINEST_BITS, 1)[0];
         assert_eq!(bucket.what(), 6);
         let kinds: Vec<u32> = bucket
             .kinds()

@@ -72,7 +72,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Whether any number between `from` and `to` lies within.
+    /// Whether any number between `from` and `to` is in range.
     fn meets(self, from: f64, to: f64) -> bool {
         let above = to > self.low || (self.low_included && to >= self.low);
         let below = from < self.high || (self.high_included && from <= self.high);

@@ -1,34 +1,34 @@
-//! Work of the GPU by the ROC-TX ranges in which it was launched.
+//! Attributes GPU work to the ROC-TX ranges in which it was launched.
 //!
-//! A range is known when it is closed; work may complete before or after that. So each thread keeps its last work and
-//! its last ranges, and whichever comes second finds the other.
+//! A range is known when it is closed; its work may complete before or after that. Each thread therefore keeps its
+//! latest work and its latest ranges, and the later event finds the earlier one.
 
 use std::collections::VecDeque;
 
 use super::stats::{Quantiles, Sum};
 use roctop_trace::item::{Nanos, Span, ThreadId};
 
-/// Pieces of work kept one by one of a thread, older ones by the block, and ranges.
-const MOST_WORK: usize = 2048;
+/// Per thread: number of pieces of work kept individually (older ones are kept in blocks), and of ranges.
+const MAX_WORK: usize = 2048;
 const BLOCK: usize = 64;
-const MOST_BLOCKS: usize = 8192;
-const MOST_RANGES: usize = 512;
-const MOST_THREADS: usize = 1 << 16;
-/// Durations of kernels kept for a pattern.
-const MOST_RECENT: usize = 512;
-/// Work completes nearly in the order in which it was launched: after so much older work nothing younger comes.
+const MAX_BLOCKS: usize = 8192;
+const MAX_RANGES: usize = 512;
+const MAX_THREADS: usize = 1 << 16;
+/// Number of kernel durations kept per pattern.
+const MAX_RECENT: usize = 512;
+/// Pieces of work by which completion order may deviate from launch order.
 const DISORDER: usize = 64;
 
-/// What ran under a range.
+/// Work attributed to a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Kernels.
+    /// Number of kernels.
     pub kernels: u64,
-    /// Copies and fills.
+    /// Number of copies and fills.
     pub copies: u64,
-    /// Durations of both, ns.
+    /// Sum of the durations of both, ns.
     pub nanos: u64,
-    /// Durations of copies and fills alone, ns.
+    /// Sum of the durations of copies and fills, ns.
     pub copying: u64,
 }
 
@@ -62,7 +62,7 @@ impl Work {
     }
 }
 
-/// Kernels that were launched in ranges of one pattern: their sum, and the durations of the last.
+/// Kernels launched in ranges of one pattern: their sum, and the latest durations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     sum: Sum,
@@ -75,14 +75,14 @@ impl Recent {
     pub(crate) fn add(&mut self, nanos: u64) {
         self.is_fresh = true;
         self.sum.add(Some(nanos));
-        if self.nanos.len() < MOST_RECENT {
+        if self.nanos.len() < MAX_RECENT {
             return self.nanos.push(nanos);
         }
         self.nanos[self.next] = nanos;
-        self.next = (self.next + 1) % MOST_RECENT;
+        self.next = (self.next + 1) % MAX_RECENT;
     }
 
-    /// The sum, and percentiles of the last, when some came since this was last asked.
+    /// The sum and percentiles of the latest, if there are new ones since the last call.
     pub(crate) fn fresh(&mut self) -> Option<(Sum, Quantiles)> {
         if !std::mem::take(&mut self.is_fresh) {
             return None;
@@ -91,11 +91,11 @@ impl Recent {
     }
 }
 
-/// One piece of work.
+/// A piece of work.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     launched: Nanos,
-    /// Twice its length, ns, and one when it is a copy.
+    /// Twice its duration in ns, plus one for a copy.
     nanos: u64,
 }
 
@@ -122,11 +122,11 @@ impl Piece {
 #[derive(Debug, Default)]
 struct Thread {
     work: VecDeque<Piece>,
-    /// Older work, so much at a time: launched from when to when, and its sum.
+    /// Older work in blocks: launch span and sum.
     blocks: VecDeque<(Span, Work)>,
-    /// Closed ranges with the row that they count for, in order of end.
+    /// Closed ranges with the row they count for, sorted by end.
     ranges: VecDeque<(Span, u32)>,
-    /// Rows of closed ranges whose enclosing range is open still, with their levels.
+    /// Rows and levels of closed ranges whose enclosing range is still open.
     inner: Vec<(u16, u32)>,
 }
 
@@ -134,12 +134,12 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Under {
     threads: Vec<Thread>,
-    /// Whether there are ranges at all: without any no work is kept.
+    /// Whether there are ranges; without any, no work is kept.
     is_wanted: bool,
 }
 
 impl Thread {
-    /// Puts the oldest work together into a block.
+    /// Merges the oldest work into a block.
     fn fold(&mut self) {
         let mut span = Span {
             begin: Nanos::MAX,
@@ -151,7 +151,7 @@ impl Thread {
             span.end = span.end.max(piece.launched);
             sum.merge(piece.work());
         }
-        if self.blocks.len() == MOST_BLOCKS {
+        if self.blocks.len() == MAX_BLOCKS {
             self.blocks.pop_front();
         }
         self.blocks.push_back((span, sum));
@@ -159,12 +159,12 @@ impl Thread {
 }
 
 impl Under {
-    /// Whether it wants to be told of work.
+    /// Whether work must be passed in.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// There are ranges from now on: it is told of all work that is known, in order of completion, and of what comes.
+    /// Enables attribution; `known` has all previous work in order of completion.
     pub(crate) fn want(&mut self, known: impl Iterator<Item = (ThreadId, Nanos, Work)>) {
         self.is_wanted = true;
         known.for_each(|(thread, launched, work)| self.work(thread, launched, work, |_| {}));
@@ -172,7 +172,7 @@ impl Under {
 
     fn thread(&mut self, id: ThreadId) -> Option<&mut Thread> {
         let at = id.0 as usize;
-        if at >= MOST_THREADS {
+        if at >= MAX_THREADS {
             return None;
         }
         if self.threads.len() <= at {
@@ -181,21 +181,21 @@ impl Under {
         self.threads.get_mut(at)
     }
 
-    /// One piece of work that a thread launched has completed; `credit` is told each row whose range it was launched in.
+    /// Adds completed work of a thread; `credit` receives each row whose range contains its launch.
     pub(crate) fn work(&mut self, thread: ThreadId, launched: Nanos, work: Work, mut credit: impl FnMut(u32)) {
         let Some(thread) = self.thread(thread) else { return };
         let younger = thread.ranges.iter().rev().take_while(|(span, _)| span.end >= launched);
         younger
             .filter(|(span, _)| span.begin <= launched)
             .for_each(|&(_, row)| credit(row));
-        if thread.work.len() == MOST_WORK {
+        if thread.work.len() == MAX_WORK {
             thread.fold();
         }
         thread.work.push_back(Piece::new(launched, work));
     }
 
-    /// A range was closed: the work launched in it that has completed. `kernel` is told the durations of kernels, as far as
-    /// these are known one by one.
+    /// Adds a closed range and returns its completed work. `kernel` receives kernel durations that are known
+    /// individually.
     pub(crate) fn range(&mut self, thread: ThreadId, span: Span, row: u32, mut kernel: impl FnMut(u64)) -> Work {
         let mut sum = Work::default();
         let Some(thread) = self.thread(thread) else { return sum };
@@ -215,20 +215,20 @@ impl Under {
                 sum.merge(work);
             }
         }
-        // Of a block that the range only touches nothing is counted: what is told is a lower bound.
+        // Blocks that the range only touches do not count: the result is a lower bound.
         let inside = |block: &&(Span, Work)| block.0.begin >= span.begin && block.0.end <= span.end;
         let young = thread.blocks.iter().rev().take_while(|block| block.0.end >= span.begin);
         young.filter(inside).for_each(|block| sum.merge(block.1));
-        if thread.ranges.len() == MOST_RANGES {
+        if thread.ranges.len() == MAX_RANGES {
             thread.ranges.pop_front();
         }
-        // Nearly in order of end: one that was told late is put in its place.
+        // Ranges arrive nearly sorted by end; a late one is inserted at its place.
         let at = thread.ranges.partition_point(|known| known.0.end <= span.end);
         thread.ranges.insert(at, (span, row));
         sum
     }
 
-    /// A range of a level was closed: the rows of those directly within.
+    /// Adds a closed range of a level; returns the rows of the ranges directly inside.
     pub(crate) fn nest(&mut self, thread: ThreadId, level: u16, row: u32) -> Vec<u32> {
         let Some(thread) = self.thread(thread) else {
             return Vec::new();
@@ -240,7 +240,7 @@ impl Under {
             }
             inner <= level
         });
-        if !thread.inner.contains(&(level, row)) && thread.inner.len() < MOST_RANGES {
+        if !thread.inner.contains(&(level, row)) && thread.inner.len() < MAX_RANGES {
             thread.inner.push((level, row));
         }
         within
@@ -262,11 +262,11 @@ mod tests {
     #[test]
     fn work_is_found_whether_it_completes_before_or_after_its_range() {
         let mut under = Under::default();
-        let (mut late, mut told) = (Vec::new(), Vec::new());
+        let (mut late, mut durations) = (Vec::new(), Vec::new());
         under.work(THREAD, 100, KERNEL, |row| late.push(row));
         under.work(THREAD, 150, KERNEL, |row| late.push(row));
-        let inner = under.range(THREAD, Span { begin: 140, end: 160 }, 1, |nanos| told.push(nanos));
-        assert_eq!(told, [10]);
+        let inner = under.range(THREAD, Span { begin: 140, end: 160 }, 1, |nanos| durations.push(nanos));
+        assert_eq!(durations, [10]);
         assert_eq!((inner.kernels, inner.nanos), (1, 10));
         let outer = under.range(THREAD, Span { begin: 90, end: 200 }, 2, |_| {});
         assert_eq!(outer.kernels, 2);
@@ -312,7 +312,7 @@ mod tests {
     fn kernels_of_a_pattern_are_summed_up_when_some_came() {
         let mut recent = Recent::default();
         assert!(recent.fresh().is_none());
-        (1..=2 * MOST_RECENT as u64).for_each(|nanos| recent.add(nanos));
+        (1..=2 * MAX_RECENT as u64).for_each(|nanos| recent.add(nanos));
         let (sum, quantiles) = recent.fresh().unwrap_or_default();
         assert_eq!((sum.timed, sum.min, sum.max), (1024, 1, 1024));
         assert_eq!((quantiles.p50, quantiles.p99), (Some(768), Some(1019)));

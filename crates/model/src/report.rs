@@ -1,4 +1,4 @@
-//! Reports on a snapshot: the summary at the end of a run, the comparison of two runs, thresholds.
+//! Reports on a snapshot: summary, comparison of two runs, thresholds.
 
 pub mod comparison;
 pub mod summary;

@@ -1,4 +1,4 @@
-//! The values of a snapshot: rows made from the tables, shares of the window, letters of the timeline.
+//! Values of a snapshot: rows made from the tables, shares of the window, timeline letters.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -11,11 +11,11 @@ use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
 use super::table::MarkerStat;
 use roctop_trace::item::{AgentId, AgentKind, KernelId, Nanos, OperationId, ThreadId};
 
-/// The analysis is made anew once in so many ns.
-const ANALYSIS: u64 = 1_000_000_000;
-/// The same while nothing comes and nothing is open: only the window goes on.
-const STILL: u64 = 5 * ANALYSIS;
-/// Kernels that have a letter.
+/// Minimum time between two analyses, ns.
+const ANALYSIS_INTERVAL: u64 = 1_000_000_000;
+/// Minimum time between two analyses while nothing arrives and nothing is open, ns.
+const ANALYSIS_INTERVAL_IDLE: u64 = 5 * ANALYSIS_INTERVAL;
+/// Number of kernels with a letter.
 const LETTERS: usize = 26;
 
 impl Store {
@@ -42,7 +42,7 @@ impl Store {
         }
     }
 
-    /// What records alone change.
+    /// Values that only records change.
     fn table_values(&mut self) -> Values {
         let goes_on = self.options.mode == Mode::Live && self.ended().is_none();
         self.tables.refresh(!(goes_on && self.is_new));
@@ -100,14 +100,14 @@ impl Store {
         }
     }
 
-    /// The analysis of the values before, while it is young: it costs more than all other values.
+    /// The previous analysis while it is recent: it costs more than all other values.
     fn analysis(&self) -> Arc<Cached> {
         let is_young = |values: &Values| {
             let is_same = values.totals == self.totals;
             let each = if is_same && self.open_now().is_empty() {
-                STILL
+                ANALYSIS_INTERVAL_IDLE
             } else {
-                ANALYSIS
+                ANALYSIS_INTERVAL
             };
             values.at / each == self.now / each && (self.ended().is_none() || is_same)
         };
@@ -115,7 +115,7 @@ impl Store {
         known.map_or_else(Arc::default, |values| values.analysis.clone())
     }
 
-    /// The window that shares are of; a recording's is the whole of it.
+    /// Length of the window for shares; in a recording, the whole run.
     fn window(&self) -> u64 {
         let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
         if self.options.mode == Mode::Replay {
@@ -147,7 +147,7 @@ impl Store {
         rows.collect()
     }
 
-    /// GPUs that several processes use: the sum of them.
+    /// GPUs that several processes use: their sums.
     fn shared_rows(&self) -> Vec<AgentRow> {
         let rows = self.shared_gpus.iter().map(|shared| {
             let members = self.names.members(shared.agent);
@@ -161,7 +161,7 @@ impl Store {
         rows.collect()
     }
 
-    /// What the lane of a GPU says of it; `agents` are those of the processes whose it is.
+    /// Row of a GPU from its lane; `agents` are those of its processes.
     fn agent_row(&self, id: AgentId, agents: &[AgentId]) -> AgentRow {
         let (now, window) = (self.now, self.window());
         let lane = self.lane_ids.get(&LaneKey::Agent(id));
@@ -177,7 +177,7 @@ impl Store {
         };
         let from = now.saturating_sub(window);
         let last = lane.map_or(0, |lane| lane.last);
-        // What runs has no record yet.
+        // Incomplete work has no record yet.
         let since = agents.iter().filter_map(|&agent| self.running_since(agent)).min();
         let still = since.map_or(0, |since| now.saturating_sub(since.max(last).max(from)));
         let is_own = |key: &&LaneKey| matches!(key, LaneKey::Stream(id, _) if agents.contains(id));
@@ -191,7 +191,7 @@ impl Store {
         }
     }
 
-    /// Since when a GPU has had work that has not ended, while the program runs.
+    /// Begin of incomplete work on a GPU, while the program runs.
     fn running_since(&self, agent: AgentId) -> Option<Nanos> {
         if self.options.mode == Mode::Replay || self.ended().is_some() {
             return None;
@@ -206,8 +206,8 @@ impl Store {
         here.map(|place| place.queue).collect::<HashSet<_>>().len()
     }
 
-    /// Gives letters to the kernels that take most time. A letter stays with its kernel unless that has become small
-    /// and one of the greatest has none.
+    /// Assigns letters to the kernels with most time. A kernel keeps its letter, unless it has become small and one of
+    /// the greatest has none.
     fn assign_letters(&mut self) {
         let rows = self.tables.kernels.rows();
         let total = |id: KernelId| rows.get(id.0 as usize).map_or(0, |row| row.stat.total);
@@ -216,7 +216,7 @@ impl Store {
         let mut greatest: Vec<(Reverse<u64>, KernelId)> =
             worked.map(|(id, row)| (Reverse(row.stat.total), id)).collect();
         if greatest.len() > LETTERS {
-            // Of thousands only so many are looked at.
+            // Selects the greatest without sorting thousands.
             greatest.select_nth_unstable(LETTERS - 1);
             greatest.truncate(LETTERS);
         }

@@ -1,4 +1,4 @@
-//! Samples of program counters, added up by the place in the code.
+//! PC samples, summed by code location.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use roctop_trace::item::{KernelId, ProcessId};
 use roctop_trace::pc_sampling::Sample;
 
-/// Places that are kept; samples elsewhere are counted together.
-const MOST_PLACES: usize = 1 << 16;
-/// Dispatches that samples may still be told of.
-const MOST_DISPATCHES: usize = 1 << 14;
-/// Samples that wait for their dispatch.
-const MOST_WAITING: usize = 1 << 14;
-/// Reasons and types beyond the last that has a name are counted with that.
-const MOST_WORDS: usize = 24;
+/// Maximum number of code locations; further samples are counted together.
+const MAX_PLACES: usize = 1 << 16;
+/// Number of recent dispatches to which samples can still refer.
+const MAX_DISPATCHES: usize = 1 << 14;
+/// Maximum number of samples that wait for their dispatch.
+const MAX_WAITING: usize = 1 << 14;
+/// Maximum number of reasons and types; higher numbers count with the last.
+const MAX_WORDS: usize = 24;
 
-/// How often each number came; few of them do.
+/// Number of occurrences by number; few numbers occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally(Vec<u32>);
 
 impl Tally {
     fn add(&mut self, number: u16) {
-        let at = usize::from(number).min(MOST_WORDS - 1);
+        let at = usize::from(number).min(MAX_WORDS - 1);
         if self.0.len() <= at {
             self.0.resize(at + 1, 0);
         }
         self.0[at] = self.0[at].saturating_add(1);
     }
 
-    /// What came since.
+    /// Subtracts an earlier state.
     fn since(&mut self, earlier: &Self) {
         for (count, old) in self.0.iter_mut().zip(&earlier.0) {
             *count = count.saturating_sub(*old);
         }
     }
 
-    /// Numbers and how often they came, the most frequent first.
+    /// Numbers with their occurrences, most frequent first.
     pub fn ranked(&self) -> Vec<(u16, u32)> {
         let known = (0..).zip(self.0.iter().copied()).filter(|one| one.1 > 0);
         let mut ranked: Vec<(u16, u32)> = known.collect();
@@ -44,33 +44,33 @@ impl Tally {
     }
 }
 
-/// An instruction in a kernel, and what was seen of waves at it.
+/// An instruction of a kernel with its samples.
 #[derive(Clone, Debug, Default)]
 pub struct SampledPlace {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// The library's id of the code object; 0 none.
+    /// Code object id of rocprofiler-sdk; 0 if none.
     pub code_object: u64,
-    /// Offset of the instruction in it; its address where there is none.
+    /// Offset of the instruction in the code object; its address if there is none.
     pub offset: u64,
-    /// The kernel whose waves these were; none when no dispatch told it.
+    /// Kernel of the waves; `None` if no dispatch shows it.
     pub kernel: Option<KernelId>,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
-    /// Samples that tell whether the wave issued: those of the hardware.
+    /// Number of samples with wave state: those taken by the hardware.
     pub with_state: u64,
-    /// Of those, the ones that did.
+    /// Number of these with an issued instruction.
     pub issued: u64,
-    /// Active lanes, summed up.
+    /// Sum of active lanes.
     pub lanes: u64,
-    /// Why nothing was issued.
+    /// Stall reasons.
     pub reasons: Tally,
-    /// Types of instructions.
+    /// Instruction types.
     pub instructions: Tally,
 }
 
 impl SampledPlace {
-    /// What was seen there since.
+    /// Samples since an earlier state.
     #[must_use]
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let mut rest = self.clone();
@@ -84,39 +84,39 @@ impl SampledPlace {
     }
 }
 
-/// A place as it is looked for.
+/// Key of a code location.
 type Key = (ProcessId, Option<KernelId>, u64, u64);
 
 /// A dispatch of a process.
 type Id = (ProcessId, u64);
 
-/// All places.
+/// All code locations.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
     rows: Vec<SampledPlace>,
     places: HashMap<Key, u32>,
-    /// Kernels of the last dispatches.
+    /// Kernels of recent dispatches.
     kernels: HashMap<Id, KernelId>,
     order: VecDeque<Id>,
-    /// Samples by the dispatch that will tell their kernel, and how many.
+    /// Samples that wait for their dispatch, by dispatch, and their number.
     waiting: HashMap<Id, Vec<Sample>>,
     waiters: u64,
-    /// Samples beyond the bound of places.
+    /// Number of samples beyond the maximum of code locations.
     elsewhere: u64,
 }
 
 impl Sampled {
-    /// The places.
+    /// The code locations.
     pub(super) fn shared(&self) -> Arc<Vec<SampledPlace>> {
         Arc::new(self.rows.clone())
     }
 
-    /// All samples, those in no place that is kept and those that wait among them.
+    /// Number of all samples, including those without a location and waiting ones.
     pub(super) fn count(&self) -> u64 {
         self.rows.iter().map(|row| row.count).sum::<u64>() + self.elsewhere + self.waiters
     }
 
-    /// Whether there was no sample, so that dispatches need not be told.
+    /// Whether there was no sample, so that dispatches need not be passed in.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.waiters == 0
     }
@@ -126,7 +126,7 @@ impl Sampled {
         let id = (sample.process, sample.dispatch);
         match self.kernels.get(&id) {
             Some(&kernel) => self.count_in(sample, Some(kernel)),
-            None if self.waiters < MOST_WAITING as u64 => {
+            None if self.waiters < MAX_WAITING as u64 => {
                 self.waiting.entry(id).or_default().push(*sample);
                 self.waiters += 1;
             }
@@ -134,7 +134,7 @@ impl Sampled {
         }
     }
 
-    /// A dispatch has its kernel.
+    /// Adds the kernel of a dispatch.
     pub(super) fn dispatched(&mut self, process: ProcessId, dispatch: u64, kernel: KernelId) {
         let id = (process, dispatch);
         if self.waiters > 0
@@ -145,7 +145,7 @@ impl Sampled {
                 self.count_in(sample, Some(kernel));
             }
         }
-        if self.order.len() == MOST_DISPATCHES
+        if self.order.len() == MAX_DISPATCHES
             && let Some(old) = self.order.pop_front()
         {
             self.kernels.remove(&old);
@@ -159,7 +159,7 @@ impl Sampled {
         let key = (sample.process, kernel, sample.code_object, sample.offset);
         let at = match self.places.get(&key) {
             Some(&at) => at,
-            None if self.rows.len() < MOST_PLACES => {
+            None if self.rows.len() < MAX_PLACES => {
                 let at = self.rows.len() as u32;
                 self.rows.push(SampledPlace {
                     process: sample.process,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_counts_for_its_kernel_whether_the_dispatch_comes_before_or_after_it() {
+    fn a_sample_finds_a_dispatch_before_or_after_it() {
         let mut sampled = Sampled::default();
         sampled.add(&sample(7, 0x10, true));
         sampled.add(&sample(7, 0x10, false));
@@ -226,7 +226,7 @@ mod tests {
         sampled.add(&sample(9, 0x10, false));
         let rows = sampled.shared();
         let kernels: Vec<_> = rows.iter().map(|row| (row.kernel, row.offset, row.count)).collect();
-        // A function that two kernels call is a place in each.
+        // A function that two kernels call is a location in each.
         let expected = [(Some(KernelId(3)), 0x10, 2), (Some(KernelId(4)), 0x10, 1)];
         assert_eq!((kernels, sampled.count()), (expected.to_vec(), 4));
         let first = &rows[0];
@@ -240,15 +240,15 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_the_rest_is_counted() {
         let mut sampled = Sampled::default();
-        let many = (MOST_PLACES + MOST_WAITING) as u64 + 5;
+        let many = (MAX_PLACES + MAX_WAITING) as u64 + 5;
         for offset in 0..many {
             sampled.add(&sample(offset, offset, false));
         }
-        assert_eq!((sampled.waiters, sampled.elsewhere), (MOST_WAITING as u64, 5));
-        for id in 0..MOST_DISPATCHES as u64 + 5 {
+        assert_eq!((sampled.waiters, sampled.elsewhere), (MAX_WAITING as u64, 5));
+        for id in 0..MAX_DISPATCHES as u64 + 5 {
             dispatched(&mut sampled, id, 1);
         }
-        assert_eq!((sampled.rows.len(), sampled.count()), (MOST_PLACES, many));
-        assert_eq!((sampled.kernels.len(), sampled.waiters), (MOST_DISPATCHES, 0));
+        assert_eq!((sampled.rows.len(), sampled.count()), (MAX_PLACES, many));
+        assert_eq!((sampled.kernels.len(), sampled.waiters), (MAX_DISPATCHES, 0));
     }
 }

@@ -1,15 +1,15 @@
-//! Values over the whole run in bounded room: when there are too many, neighbours are put together.
+//! Values over the whole run in bounded memory: when there are too many, neighbours are merged.
 
 use roctop_trace::item::Nanos;
 
-/// How many points are kept.
-const MOST: usize = 2048;
-/// Values that come closer together are one point, ns.
-const FINEST: u64 = 100_000_000;
-/// A value holds until the next, but no longer than this (or three steps), ns.
-const HOLDS: u64 = 2_500_000_000;
+/// Maximum number of points.
+const MAX_POINTS: usize = 2048;
+/// Values closer than this are merged into a point, ns.
+const FINEST_STEP: u64 = 100_000_000;
+/// A value is valid until the next one, at most for this time (or three steps), ns.
+const MAX_HOLD: u64 = 2_500_000_000;
 
-/// A point: where it is, the sum of its values and how many they are.
+/// A point: time, sum of its values, number of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     at: Nanos,
@@ -26,13 +26,13 @@ impl Point {
 /// Values over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Least distance of two points, as a power of two of the finest.
+    /// log2 of the minimum distance between points, relative to the finest.
     level: u32,
     points: Vec<Point>,
 }
 
 impl Series {
-    /// Takes a value; values come in the order of time, and one that does not is counted to the last point.
+    /// Adds a value. Values arrive in order of time; one that does not is added to the last point.
     pub fn add(&mut self, at: Nanos, value: f64) {
         let step = self.step();
         match self.points.last_mut() {
@@ -46,10 +46,10 @@ impl Series {
                 count: 1,
             }),
         }
-        if self.points.len() > MOST {
+        if self.points.len() > MAX_POINTS {
             self.level += 1;
             let step = self.step();
-            let mut halved: Vec<Point> = Vec::with_capacity(MOST);
+            let mut halved: Vec<Point> = Vec::with_capacity(MAX_POINTS);
             for point in std::mem::take(&mut self.points) {
                 match halved.last_mut() {
                     Some(last) if last.at / step == point.at / step => {
@@ -64,20 +64,20 @@ impl Series {
     }
 
     fn step(&self) -> u64 {
-        FINEST << self.level.min(32)
+        FINEST_STEP << self.level.min(32)
     }
 
-    /// Whether there is none.
+    /// Whether it has no point.
     pub const fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    /// The greatest point.
+    /// The maximum.
     pub fn most(&self) -> f64 {
         self.points.iter().map(Point::mean).fold(0.0, f64::max)
     }
 
-    /// A value that this share of the points does not exceed.
+    /// The value that this share of the points does not exceed.
     pub fn quantile(&self, share: f64) -> f64 {
         let mut values: Vec<f64> = self.points.iter().map(Point::mean).collect();
         values.sort_by(f64::total_cmp);
@@ -90,11 +90,11 @@ impl Series {
         self.points.last().map(Point::mean)
     }
 
-    /// For each of so many columns of `width` ns from `from` on the mean of what was read in it, else what was read last
-    /// before it; none where that is too long ago or nothing was read yet.
+    /// For each column of `width` ns from `from` on: the mean of its values, or else the last value before it. `None`
+    /// if that is too old or missing.
     pub fn columns(&self, from: Nanos, width: u64, columns: usize) -> Vec<Option<f64>> {
         let mut next = self.points.partition_point(|point| point.at < from);
-        let hold = HOLDS.max(self.step().saturating_mul(3));
+        let hold = MAX_HOLD.max(self.step().saturating_mul(3));
         let column = |at: usize| {
             let begin = from.saturating_add(width.saturating_mul(at as u64));
             let end = begin.saturating_add(width.max(1));
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_of_values_takes_bounded_room_and_keeps_its_mean() {
+    fn an_hour_of_values_is_bounded_and_keeps_its_mean() {
         let mut series = Series::default();
         for tenth in 0..36_000u64 {
-            series.add(tenth * FINEST, (tenth % 10) as f64);
+            series.add(tenth * FINEST_STEP, (tenth % 10) as f64);
         }
-        assert!(series.points.len() <= MOST, "{}", series.points.len());
+        assert!(series.points.len() <= MAX_POINTS, "{}", series.points.len());
         let columns = series.columns(0, 360 * SECOND, 10);
         assert!(
             columns

@@ -1,4 +1,4 @@
-//! GPUs that several processes use: time in which any of them was busy, and their copies by route, added up.
+//! GPUs that several processes use: time with work of any process, and their copies by route, summed.
 
 use super::lane::LaneKey;
 use super::table::Route;
@@ -6,15 +6,15 @@ use super::union::Union;
 use super::{AgentState, Store};
 use roctop_trace::item::{AgentId, AgentKind, Span};
 
-/// One that is shared.
+/// A shared GPU.
 #[derive(Debug, Default)]
 pub(super) struct SharedState {
     pub(super) agent: AgentId,
-    /// Time in which any process had a kernel on it.
+    /// Time with a kernel of any process.
     pub(super) busy: Union,
-    /// The lane of when it was busy.
+    /// Lane of the busy time.
     lane: u32,
-    /// Room for pieces of that time.
+    /// Reused buffer for new spans of that time.
     pub(super) pieces: Vec<Span>,
 }
 
@@ -33,7 +33,7 @@ impl SharedState {
 const MAX_AGENTS: usize = 1 << 12;
 
 impl Store {
-    /// The state of an agent that has work.
+    /// State of an agent with work.
     pub(super) fn agent_state(&mut self, id: AgentId) -> Option<&mut AgentState> {
         let at = id.0 as usize;
         if at >= MAX_AGENTS {
@@ -48,11 +48,11 @@ impl Store {
         self.agents.get_mut(at)
     }
 
-    /// An agent has its first work: the GPU is shared when another process uses it, too.
+    /// Handles the first work of an agent: the GPU is shared if another process uses it too.
     #[cold]
     fn first_work(&mut self, id: AgentId) {
         let names = &self.names;
-        // It may have work before its facts are here.
+        // Work may arrive before the agent's facts.
         let Some(own) = names.agent(id).filter(|agent| !agent.name.is_empty()) else {
             return;
         };
@@ -79,7 +79,7 @@ impl Store {
         self.agents[id.0 as usize].shared = Some(shared);
     }
 
-    /// A GPU becomes one that is shared: all of its time until now is that of the process that had it.
+    /// Makes a GPU shared: its busy time so far is that of its only process.
     fn share(&mut self, first: AgentId, second: AgentId) -> u32 {
         let at = first.0 as usize;
         self.settle(at);
@@ -101,7 +101,7 @@ impl Store {
         shared
     }
 
-    /// Adds time in which one of the processes was busy, as it was put into [`SharedState::pieces`].
+    /// Adds the spans in [`SharedState::pieces`] to the busy time.
     pub(super) fn settle_shared(&mut self, shared: u32) {
         let Some(state) = self.shared_gpus.get(shared as usize) else {
             return;
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// Index of a route in the table of copies. One of a shared GPU counts in the sum of its processes, too.
+    /// Index of a route in the table of copies. A route of a shared GPU also counts in the sum of its processes.
     pub(super) fn copy_row(&mut self, route: Route) -> u32 {
         let known = self.tables.copies.len();
         let row = self.tables.route(route);
@@ -131,7 +131,7 @@ impl Store {
             self.agent_state(end);
         }
         let names = &self.names;
-        // Each process has its own agent for the host as well.
+        // Each process also has its own agent for the host.
         let place = |end: Option<AgentId>| {
             let agent = names.agent(end?)?;
             let is_cpu = agent.kind == AgentKind::Cpu;
@@ -176,7 +176,7 @@ mod tests {
     use roctop_ring::record::{direction, engine};
     use roctop_trace::item::{Agent, Copy, Dispatch, Item, Process, ProcessId, StreamId};
 
-    /// Four ranks on one GPU, in the order in which they appeared: 0, 3, 1, 2.
+    /// Four ranks on one GPU, in order of appearance: 0, 3, 1, 2.
     fn ranks() -> Store {
         let mut store = Store::new(Options::default());
         for (process, rank) in (0..4).zip([0, 3, 1, 2]) {
@@ -226,7 +226,7 @@ mod tests {
     fn a_gpu_that_processes_share_is_one_row_with_their_sum() {
         let mut store = ranks();
         let second = 1_000_000_000;
-        // Each rank works for half a second; two at a time do it at once.
+        // Each rank works for half a second, two at a time.
         for process in 0..4 {
             let begin = second + u64::from(process / 2) * second;
             store.apply_all(&work(process, begin, begin + second / 2));

@@ -1,4 +1,4 @@
-//! What a screen or a summary is made from: an immutable copy that costs a few reference counts.
+//! Snapshot: the immutable input of a screen or a summary. Copying it costs a few reference counts.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
 };
 
-/// Where the items come from.
+/// Source of the items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// A running program.
@@ -26,109 +26,109 @@ pub enum Mode {
     Replay,
 }
 
-/// A row by kernel.
+/// Values of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct KernelRow {
-    /// Which.
+    /// The kernel.
     pub id: KernelId,
-    /// Letter on the timeline.
+    /// Its letter on the timeline.
     pub letter: Option<char>,
-    /// Numbers.
+    /// Its statistics.
     pub numbers: KernelStat,
 }
 
-/// A row by operation.
+/// Values of an API operation.
 #[derive(Clone, Debug, Default)]
 pub struct ApiRow {
-    /// Which.
+    /// The operation.
     pub id: OperationId,
     /// Durations.
     pub stat: Stat,
-    /// Errors returned.
+    /// Number of calls that returned an error.
     pub errors: u64,
     /// The last error code.
     pub last_error: i32,
 }
 
-/// A row by thread.
+/// Values of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadRow {
-    /// Which.
+    /// The thread.
     pub id: ThreadId,
-    /// Numbers.
+    /// Its statistics.
     pub numbers: ThreadStat,
 }
 
-/// A row by agent.
+/// Values of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentRow {
-    /// Which.
+    /// The agent.
     pub id: AgentId,
-    /// Dispatches seen.
+    /// Number of dispatches.
     pub dispatches: u64,
-    /// Nanoseconds in which at least one kernel ran, so far.
+    /// Total time with at least one kernel, ns.
     pub busy: u64,
-    /// Share of the window in which at least one kernel ran.
+    /// Share of the window with at least one kernel, 0 to 1.
     pub share: f64,
-    /// The same by second, per mille.
+    /// Busy time by second, per mille.
     pub trend: Vec<u64>,
-    /// Streams that had work.
+    /// Number of streams with work.
     pub streams: usize,
-    /// Queues that had work.
+    /// Number of queues with work.
     pub queues: usize,
 }
 
-/// A row by process.
+/// Values of a process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessRow {
     /// The process.
     pub process: Process,
-    /// How and when it ended.
+    /// Exit and its time.
     pub exit: Option<(Exit, Nanos)>,
-    /// Records seen.
+    /// Number of records.
     pub records: u64,
     /// Records lost, by reason.
     pub lost: Vec<(LossReason, u64)>,
-    /// What is open, or was at the end.
+    /// Open work, now or at the end.
     pub open: Arc<Open>,
-    /// What was open when it was last looked at, and when that was; what has ended since is still in it.
+    /// Open work at the last reading, and the time of that reading; work that has ended since is still in it.
     pub looked: (Arc<Open>, Nanos),
     /// Whether recording is on.
     pub recording: bool,
-    /// Whether its counters count now, where they can be told to rest.
+    /// Whether hardware counting is on, if it can be paused.
     pub counting: Option<bool>,
-    /// Its level of timing, with the collector's sentence; none while it is where it starts by itself.
+    /// Level of timing and the collector's sentence; `None` at the initial level.
     pub level: Option<(Level, Arc<str>)>,
-    /// What the collector says is not recorded of it, or may not be.
+    /// The collector's reports about unrecorded work.
     pub incomplete: Vec<Arc<str>>,
-    /// What a reading of the clock takes in it, ps, where its collector measured that.
+    /// Cost of a clock reading, ps, if the collector measured it.
     pub reading: Option<u64>,
-    /// How it did when it was last asked, and when that was; none of recordings.
+    /// Latest health and its time; `None` in recordings.
     pub health: Option<(Health, Nanos)>,
-    /// Records a second between the last two times.
+    /// Records per second between the last two readings.
     pub rate: f64,
     /// Its records then.
     pub(super) counted: u64,
 }
 
-/// Sentences of a process on what is not recorded that are kept: each is about another kind of work.
+/// Maximum number of reports about unrecorded work; each is about another kind.
 const MAX_INCOMPLETE: usize = 16;
 
 impl ProcessRow {
-    /// The collector says that something is not recorded.
+    /// Adds a report about unrecorded work.
     pub(super) fn misses(&mut self, text: &Arc<str>) {
         if self.incomplete.len() < MAX_INCOMPLETE && !self.incomplete.contains(text) {
             self.incomplete.push(text.clone());
         }
     }
 
-    /// Records lost for all reasons.
+    /// Number of records lost for any reason.
     pub fn lost_total(&self) -> u64 {
         self.lost.iter().fold(0, |sum: u64, loss| sum.saturating_add(loss.1))
     }
 }
 
-/// The level of timing that asks least of the hardware, of all processes; none while all are where they start.
+/// Highest level number of all processes; `None` if all are at the initial level.
 pub fn level(rows: &[ProcessRow]) -> Option<Level> {
     rows.iter()
         .filter_map(|row| row.level.as_ref())
@@ -136,7 +136,7 @@ pub fn level(rows: &[ProcessRow]) -> Option<Level> {
         .max()
 }
 
-/// How and when the program ended: the process whose end is known is the one that was started, in whatever row it is.
+/// Exit of the program and its time: only the exit of the started process is known.
 pub fn ending(rows: &[ProcessRow]) -> Option<(Exit, Nanos)> {
     let known = rows.iter().filter_map(|row| row.exit);
     known
@@ -145,12 +145,12 @@ pub fn ending(rows: &[ProcessRow]) -> Option<(Exit, Nanos)> {
         .or(known.clone().next())
 }
 
-/// Counts of all records.
+/// Numbers of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// API calls.
     pub calls: u64,
-    /// Dispatches, the run-time's own among them.
+    /// Dispatches, including the run-time's own.
     pub dispatches: u64,
     /// Dispatches of the run-time's own kernels.
     pub internal: u64,
@@ -158,78 +158,78 @@ pub struct Totals {
     pub copies: u64,
     /// Marks and ranges.
     pub markers: u64,
-    /// Kernels and copies whose times came exchanged, or cannot be.
+    /// Kernels and copies with swapped or invalid times.
     pub suspect: u64,
     /// Records lost.
     pub lost: u64,
-    /// Time in kernels, ns (a sum, not a union).
+    /// Sum of kernel durations, ns.
     pub kernel_time: u64,
 }
 
 impl Totals {
-    /// Records of all kinds seen.
+    /// Number of records of all kinds.
     pub fn records(&self) -> u64 {
         self.calls + self.dispatches + self.copies + self.markers
     }
 }
 
-/// What a collector said.
+/// A status report of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Whose collector.
+    /// Its process.
     pub process: ProcessId,
     /// One of [`roctop_ring::record::status`].
     pub code: u32,
-    /// The sentence.
+    /// The report as a sentence.
     pub text: Arc<str>,
 }
 
-/// The values: refreshed a few times a second. Tables that did not change are those of the values before.
+/// Values, refreshed a few times per second. Unchanged tables are shared with the previous values.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
-    /// When they were made.
+    /// Time of the values.
     pub at: Nanos,
-    /// Numbers count from then on; 0: from the beginning.
+    /// Time from which numbers count; 0 for the begin.
     pub counted_from: Nanos,
-    /// Length of the window that shares are of.
+    /// Length of the window for shares, ns.
     pub window: u64,
-    /// By kernel, unsorted.
+    /// Kernels, unsorted.
     pub kernels: Arc<Vec<KernelRow>>,
-    /// By route, unsorted.
+    /// Copy routes, unsorted.
     pub copies: Arc<Vec<CopyStat>>,
-    /// Of routes to a GPU that processes share: all of theirs.
+    /// Sums of the routes to GPUs that processes share.
     pub copy_sums: Arc<Vec<CopySum>>,
-    /// By operation, unsorted.
+    /// API operations, unsorted.
     pub api: Arc<Vec<ApiRow>>,
-    /// By thread, unsorted.
+    /// Threads, unsorted.
     pub threads: Vec<ThreadRow>,
-    /// By pattern of the markers' texts, unsorted.
+    /// Marker text patterns, unsorted.
     pub markers: Arc<Vec<MarkerStat>>,
-    /// By GPU and process.
+    /// Agents: one row per GPU and process.
     pub agents: Vec<AgentRow>,
-    /// By GPU that several processes use: the sum of them.
+    /// GPUs that several processes use: their sums.
     pub shared: Vec<AgentRow>,
-    /// By process.
+    /// Processes.
     pub processes: Vec<ProcessRow>,
-    /// What collectors said.
+    /// Status reports of the collectors.
     pub said: Vec<Said>,
     /// Devices and counters.
     pub gauges: Gauges,
     /// Memory that the program holds.
     pub memory: Arc<MemoryValues>,
-    /// Where waves were, by place; places keep their numbers.
+    /// PC samples by code location; locations keep their indexes.
     pub sampled: Arc<Vec<SampledPlace>>,
-    /// All samples of program counters.
+    /// Number of all PC samples.
     pub samples: u64,
-    /// Geometries.
+    /// Launch configurations, by index.
     pub shapes: Arc<Vec<Shape>>,
-    /// Where kernels ran.
+    /// Places, by index.
     pub places: Arc<Vec<Place>>,
-    /// Counts.
+    /// Numbers of records.
     pub totals: Totals,
-    /// Records per second of late.
+    /// Recent records per second.
     pub rate: f64,
-    /// What is worth knowing of them, once it was asked for.
+    /// Analysis, computed on demand.
     pub analysis: Arc<Cached>,
 }
 
@@ -240,37 +240,37 @@ impl Values {
     }
 }
 
-/// A GPU of the machine, of however many processes.
+/// A GPU of the machine, used by one or more processes.
 #[derive(Clone, Debug)]
 pub struct Gpu<'a> {
     /// The GPU as a whole.
     pub row: &'a AgentRow,
-    /// Its processes by rank and pid, where several use it.
+    /// Rows of its processes, sorted by rank and pid, if several use it.
     pub parts: Vec<&'a AgentRow>,
 }
 
-/// Everything known at one moment.
+/// The state of the store at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Where the items come from.
+    /// Source of the items.
     pub mode: Mode,
-    /// What is watched: the command line.
+    /// Title: the command line.
     pub title: Arc<str>,
-    /// When.
+    /// Time of the snapshot.
     pub now: Nanos,
-    /// When the session began: times on screen are since then.
+    /// Begin of the session: displayed times are relative to it.
     pub origin: Nanos,
     /// Facts.
     pub names: Arc<Names>,
     /// Tables.
     pub values: Arc<Values>,
-    /// The timeline.
+    /// Timeline lanes.
     pub lanes: Arc<Vec<Arc<Lane>>>,
-    /// What the program printed.
+    /// Output of the program.
     pub output: Arc<[Arc<str>]>,
-    /// What is open now, or was at the end, by process; those with nothing open are left out.
+    /// Work open now, or at the end, by process; processes without any are left out.
     pub open: Vec<Arc<Open>>,
-    /// How the program ended, once it has.
+    /// Exit of the program, once it has ended.
     pub ended: Option<Exit>,
     /// The report on programs that use ROCm without a collector.
     pub missed: Option<Arc<str>>,
@@ -283,23 +283,23 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The letter that stands for a kernel.
+    /// Timeline letter of a kernel.
     pub fn letter(&self, kernel: KernelId) -> Option<char> {
         let at = self.letters.iter().position(|&lettered| lettered == kernel)?;
         char::from_u32('a' as u32 + at as u32)
     }
 
-    /// What the driver says of an agent's GPU; none when it was not asked.
+    /// Driver readings of an agent's GPU; `None` if it was not read.
     pub fn device_of(&self, agent: &Agent) -> Option<&DeviceRow> {
         self.device_at(self.names.node_of(agent))
     }
 
-    /// What the driver says of the GPU at a node.
+    /// Driver readings of the GPU at a node.
     pub fn device_at(&self, node: NodeId) -> Option<&DeviceRow> {
         self.values.gauges.devices.iter().find(|row| row.now.node == node)
     }
 
-    /// The GPUs, each once.
+    /// All GPUs, each once.
     pub fn gpus(&self) -> Vec<Gpu<'_>> {
         let (names, values) = (&self.names, &self.values);
         let place = |row: &AgentRow| names.agent(row.id).map(|agent| (names.node_of(agent), agent.process));
@@ -335,22 +335,22 @@ impl Snapshot {
         self.lanes.iter().find(|lane| lane.key == key)
     }
 
-    /// Time since the session began.
+    /// Time since the session began, ns.
     pub fn elapsed(&self) -> u64 {
         self.now.saturating_sub(self.origin)
     }
 
-    /// Whether nothing has come of late and nothing is open.
+    /// Whether nothing arrived recently and nothing is open.
     pub fn is_calm(&self) -> bool {
         self.values.rate == 0.0 && self.open.is_empty()
     }
 
-    /// Whether the program still runs.
+    /// Whether the program is still running.
     pub fn is_running(&self) -> bool {
         self.mode == Mode::Live && self.ended.is_none()
     }
 
-    /// Cells of a row that a test accepts, added up; the row itself when all of them are.
+    /// Sum of the cells that `accept` takes; the row itself if it takes all.
     pub fn within(row: &KernelRow, accept: impl Fn(&Cell) -> bool) -> Option<Stat> {
         let (mut sum, mut taken) = (Sum::default(), 0);
         for cell in row.numbers.cells.iter().filter(|cell| accept(cell)) {

@@ -1,4 +1,4 @@
-//! Count, total, extremes and percentiles of one thing.
+//! Statistics of one quantity: count, total, extremes and percentiles.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use hdrhistogram::Histogram;
 
 use super::histogram_delta::Counts;
 
-/// How many things of one kind get a histogram; the rest have count, total and extremes.
+/// Maximum number of histograms per kind; others have count, total and extremes.
 pub const HISTOGRAMS: usize = 1024;
 
-/// The longest duration that a histogram tells apart, ns (one hour).
-pub(super) const LONGEST: u64 = 3_600_000_000_000;
+/// Maximum duration in a histogram, ns (one hour).
+pub(super) const MAX_DURATION: u64 = 3_600_000_000_000;
 
-/// Percentiles, each only when there are enough samples to name it.
+/// Percentiles; each requires enough samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// Half are below.
+    /// Median.
     pub p50: Option<u64>,
-    /// 95 of 100 are below.
+    /// 95th percentile.
     pub p95: Option<u64>,
-    /// 99 of 100 are below.
+    /// 99th percentile.
     pub p99: Option<u64>,
 }
 
 impl Quantiles {
-    /// Of durations; what too few of them say is left out.
+    /// Percentiles of durations; those with too few samples are left out.
     pub fn of(nanos: &mut [u64]) -> Self {
         let count = nanos.len();
         let mut at = |per_cent: usize, least: usize| {
@@ -39,23 +39,23 @@ impl Quantiles {
     }
 }
 
-/// The least that is kept of a number of durations.
+/// Minimal statistics of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How often.
+    /// Number of events.
     pub calls: u64,
-    /// How often with a time.
+    /// Number of timed events.
     pub timed: u64,
-    /// Sum.
+    /// Sum of the durations.
     pub total: u64,
-    /// Smallest; 0 when none.
+    /// Minimum; 0 without values.
     pub min: u64,
-    /// Largest.
+    /// Maximum; 0 without values.
     pub max: u64,
 }
 
 impl Sum {
-    /// What was counted since an earlier state of the same sum; extremes are not known of it.
+    /// Difference to an earlier state of the same sum, without extremes.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Sum {
         }
     }
 
-    /// Counts one, with its duration when that is known.
+    /// Adds an event, with its duration if known.
     pub fn add(&mut self, value: Option<u64>) {
         self.calls += 1;
         if let Some(value) = value {
@@ -78,7 +78,7 @@ impl Sum {
         }
     }
 
-    /// Adds another.
+    /// Adds another sum.
     pub fn merge(&mut self, other: &Self) {
         if other.timed > 0 {
             self.min = if self.timed == 0 {
@@ -93,14 +93,14 @@ impl Sum {
         self.max = self.max.max(other.max);
     }
 
-    /// Mean of the timed ones.
+    /// Mean of the timed events.
     pub fn average(&self) -> Option<u64> {
         self.total.checked_div(self.timed)
     }
 }
 
 impl From<Sum> for Stat {
-    /// Without percentiles and deviation.
+    /// Statistics without percentiles and deviation.
     fn from(sum: Sum) -> Self {
         let Sum {
             calls,
@@ -121,18 +121,18 @@ impl From<Sum> for Stat {
     }
 }
 
-/// Aggregates of a number of durations (or sizes).
+/// Statistics of durations (or sizes).
 #[derive(Clone, Debug, Default)]
 pub struct Stat {
-    /// How often.
+    /// Number of events.
     pub calls: u64,
-    /// How often with a time.
+    /// Number of timed events.
     pub timed: u64,
-    /// Sum.
+    /// Sum of the values.
     pub total: u64,
-    /// Smallest; 0 when none.
+    /// Minimum; 0 without values.
     pub min: u64,
-    /// Largest.
+    /// Maximum; 0 without values.
     pub max: u64,
     /// Sum of squares, for the standard deviation.
     squares: f64,
@@ -143,7 +143,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// With a histogram when `full`.
+    /// Empty statistics; with a histogram if `full`.
     pub fn new(full: bool) -> Self {
         let mut stat = Self::default();
         if full {
@@ -152,22 +152,22 @@ impl Stat {
         stat
     }
 
-    /// Keeps a histogram from now on: before the first value, so that it has all of them.
+    /// Enables the histogram; must precede the first value.
     pub(super) fn keep_histogram(&mut self) {
         self.histogram = Histogram::new(2).ok().map(Arc::new);
     }
 
-    /// Counts one value.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.add_apart(value);
         if let Some(histogram) = &mut self.histogram {
-            // In range and self-sizing, so that it cannot fail.
-            let _ = Arc::make_mut(histogram).record(value.clamp(1, LONGEST));
+            // The value is in range and the histogram resizes itself, so this cannot fail.
+            let _ = Arc::make_mut(histogram).record(value.clamp(1, MAX_DURATION));
             self.stale = true;
         }
     }
 
-    /// Counts one value, but for its place in the histogram: that comes with [`Stat::count_in`].
+    /// Adds a value except to the histogram; [`Stat::count_in`] follows.
     #[inline]
     pub(super) fn add_apart(&mut self, value: u64) {
         self.min = if self.timed == 0 { value } else { self.min.min(value) };
@@ -178,7 +178,7 @@ impl Stat {
         self.squares += (value as f64) * (value as f64);
     }
 
-    /// Adds values that were summed up before; their places in the histogram come with [`Stat::count_in`].
+    /// Adds summed values except to the histogram; [`Stat::count_in`] follows.
     pub(super) fn merge(&mut self, other: &Summed) {
         if other.count == 0 {
             return;
@@ -195,7 +195,7 @@ impl Stat {
         self.squares += other.squares;
     }
 
-    /// Takes what was counted apart into the histogram.
+    /// Transfers buffered values into the histogram.
     pub(super) fn count_in(&mut self, counts: &mut Counts) {
         if let Some(histogram) = &mut self.histogram
             && counts.waiting() > 0
@@ -208,17 +208,17 @@ impl Stat {
         }
     }
 
-    /// Counts one that has no value.
+    /// Adds an event without a value.
     pub fn add_untimed(&mut self) {
         self.calls += 1;
     }
 
-    /// Mean of the timed ones.
+    /// Mean of the timed events.
     pub fn average(&self) -> Option<u64> {
         self.total.checked_div(self.timed)
     }
 
-    /// Standard deviation of the timed ones.
+    /// Standard deviation of the timed events.
     pub fn deviation(&self) -> Option<u64> {
         if self.timed < 2 || self.squares.is_nan() {
             return None;
@@ -228,7 +228,7 @@ impl Stat {
         Some((self.squares / n - mean * mean).max(0.0).sqrt() as u64)
     }
 
-    /// Its count, sum and extremes.
+    /// Count, sum and extremes.
     pub fn sum(&self) -> Sum {
         Sum {
             calls: self.calls,
@@ -239,7 +239,7 @@ impl Stat {
         }
     }
 
-    /// What was counted since an earlier state of the same aggregate; extremes and percentiles are not known of it.
+    /// Difference to an earlier state, without extremes and percentiles.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -251,12 +251,12 @@ impl Stat {
         }
     }
 
-    /// What was counted since, with extremes and percentiles where there are histograms to take apart.
+    /// Difference to an earlier state, with extremes and percentiles if there are histograms.
     #[must_use]
     pub fn rest(&self, earlier: &Self) -> Self {
         let mut rest = self.since(earlier);
         if earlier.timed == 0 && !earlier.is_of_sums() {
-            // The histogram may be younger than that state, and has all values.
+            // The histogram may be newer than the earlier state; it has all values.
             let calls = rest.calls;
             return Self { calls, ..self.clone() };
         }
@@ -287,8 +287,8 @@ impl Stat {
         };
     }
 
-    /// Counts in `bins` bins from the least value on, by equal ratio when `logarithmic` and else by equal difference:
-    /// (lower edge, count). The last bin holds all above the 99th percentile, so that one outlier leaves room.
+    /// Counts in `bins` bins from the minimum on, with equal ratios if `logarithmic`, else equal widths: (lower edge,
+    /// count). The last bin has everything above the 99th percentile, so that outliers do not dominate.
     pub fn bins(&self, bins: usize, logarithmic: bool) -> Vec<(u64, u64)> {
         let Some(histogram) = &self.histogram else {
             return Vec::new();
@@ -319,18 +319,18 @@ impl Stat {
         out
     }
 
-    /// Whether percentiles are kept.
+    /// Whether it has a histogram.
     pub fn is_full(&self) -> bool {
         self.histogram.is_some()
     }
 
-    /// Whether it comes from sums alone, which never have percentiles.
+    /// Whether it was made from sums, which have no percentiles.
     pub fn is_of_sums(&self) -> bool {
         self.squares.is_nan()
     }
 }
 
-/// A few values summed up.
+/// A sum of a few values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summed {
     count: u32,
@@ -384,10 +384,10 @@ impl Default for Trend {
 }
 
 impl Trend {
-    /// How far back it goes.
+    /// Number of seconds.
     pub const SECONDS: usize = 60;
 
-    /// Adds to the second that `at` (ns) lies in.
+    /// Adds to the second of `at` (ns).
     pub fn add(&mut self, at: u64, value: u64) {
         let second = at / 1_000_000_000;
         self.turn(second);
@@ -408,7 +408,7 @@ impl Trend {
         self.second = second;
     }
 
-    /// The last `count` whole seconds before `now` (ns), oldest first.
+    /// The last `count` complete seconds before `now` (ns), oldest first.
     pub fn last(&self, now: u64, count: usize) -> Vec<u64> {
         let present = now / 1_000_000_000;
         let count = count.min(Self::SECONDS - 1) as u64;

@@ -1,4 +1,4 @@
-//! Aggregates by kernel, copy route, operation and marker: for ever, in bounded tables.
+//! Statistics by kernel, copy route, operation and marker over the whole run, in bounded tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
 use super::union::Union;
 use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
 
-/// A marker's text with `#` for each run of digits.
+/// Pattern of a marker text: each run of digits becomes `#`.
 pub fn pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -34,55 +34,55 @@ pub fn pattern(text: &str) -> String {
     pattern
 }
 
-/// Whether a piece of GPU work has no time.
+/// Whether GPU work is untimed.
 pub fn is_untimed(flags: u8, end: u64) -> bool {
     flags & flag::UNTIMED != 0 || end == 0
 }
 
-/// From where to where, and by what.
+/// Copy route: direction, ends and engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Route {
     /// One of [`roctop_ring::record::direction`].
     pub direction: u16,
-    /// From.
+    /// Source agent.
     pub source: Option<AgentId>,
-    /// To.
+    /// Destination agent.
     pub destination: Option<AgentId>,
     /// One of [`roctop_ring::record::engine`].
     pub engine: u16,
 }
 
-/// Copies of one route.
+/// Statistics of a copy route.
 #[derive(Clone, Debug, Default)]
 pub struct CopyStat {
     /// The route.
     pub route: Route,
     /// Durations.
     pub stat: Stat,
-    /// Sizes.
+    /// Sizes, bytes.
     pub sizes: Stat,
-    /// Number, bytes and time by size class, see [`CLASSES`].
+    /// (number, bytes, ns) by size class, see [`CLASSES`].
     pub classes: [(u64, u64, u64); CLASSES.len()],
-    /// Best bandwidth of one copy, bytes/s.
+    /// Highest bandwidth of one copy, bytes/s.
     pub peak: f64,
     /// Bytes by second.
     pub trend: Arc<Trend>,
     /// Time in which at least one copy of this route ran.
     pub union: Union,
-    /// Whether the bytes are known: those of kernels by the call that launched them.
+    /// Whether the bytes are known; those of copy kernels come from the launching call.
     pub has_bytes: bool,
 }
 
-/// Copies of the processes that share a GPU: one direction, one engine.
+/// Copies of the processes that share a GPU, for one direction and engine.
 #[derive(Clone, Debug, Default)]
 pub struct CopySum {
-    /// All of them; its route has the shared GPU.
+    /// Their sum; its route has the shared GPU.
     pub sum: CopyStat,
-    /// Their rows among the routes.
+    /// Indexes of their routes.
     pub parts: Vec<u32>,
 }
 
-/// Upper ends of the size classes, bytes.
+/// Upper limits of the size classes, bytes.
 pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
 
 impl CopyStat {
@@ -98,7 +98,7 @@ impl CopyStat {
         Arc::make_mut(&mut self.trend).add(copy.span.end, copy.bytes);
     }
 
-    /// Adds bytes that took so many ns together; 0 when that is not known.
+    /// Adds bytes and their duration in ns, 0 if unknown.
     fn add_bytes(&mut self, bytes: u64, nanos: u64) {
         self.has_bytes = true;
         self.sizes.add(bytes);
@@ -113,94 +113,94 @@ impl CopyStat {
     }
 }
 
-/// An operation's numbers.
+/// Statistics of an operation.
 #[derive(Clone, Debug, Default)]
 pub struct ApiStat {
     /// Durations.
     pub stat: Stat,
-    /// Calls that returned an error.
+    /// Number of calls that returned an error.
     pub errors: u64,
     /// The last error code.
     pub last_error: i32,
 }
 
-/// A thread's time in calls.
+/// Call times of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadStat {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in outermost calls.
+    /// Time in outermost calls, ns.
     pub total: u64,
-    /// Time in calls that wait for the GPU.
+    /// Time in calls that wait for the GPU, ns.
     pub blocked: u64,
 }
 
-/// Numbers of the markers whose texts differ in digits only.
+/// Statistics of markers whose texts differ only in digits.
 #[derive(Clone, Debug, Default)]
 pub struct MarkerStat {
-    /// Its row: dense, it stays.
+    /// Dense id: index of the row.
     pub id: u32,
-    /// The text, `#` for each run of digits.
+    /// Pattern: text with `#` for each run of digits.
     pub pattern: Arc<str>,
-    /// The latest text.
+    /// Latest text.
     pub text: TextId,
     /// Whether there was more than one text.
     pub differs: bool,
     /// Durations of ranges.
     pub stat: Stat,
-    /// How many were marks.
+    /// Number of marks.
     pub marks: u64,
     /// Thread that used it last.
     pub thread: ThreadId,
-    /// Work of the GPU that was launched in its ranges.
+    /// GPU work launched in its ranges.
     pub work: Work,
-    /// Kernels among it, as far as they are known one by one, and percentiles of the last.
+    /// Kernels in its ranges that are known individually, and percentiles of the latest.
     pub kernels: (Sum, Quantiles),
-    /// The row of the range around it, when there is one.
+    /// Row of the enclosing range, if any.
     pub parent: Option<u32>,
 }
 
 /// All tables.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// By kernel.
+    /// Kernels.
     pub kernels: Kernels,
-    /// By route.
+    /// Copy routes.
     pub copies: Vec<CopyStat>,
     routes: FastMap<Route, u32>,
-    /// Routes of several processes to one GPU, added up.
+    /// Sums of routes of several processes to one GPU.
     pub copy_sums: Vec<CopySum>,
-    /// By route: the sum that it counts in.
+    /// Index of the sum of a route.
     sum_of: FastMap<u32, u32>,
-    /// By operation.
+    /// API operations.
     pub api: Vec<ApiStat>,
-    /// By operation: what its histogram was not told yet. As many as there are operations.
+    /// Values not yet in the histogram, by operation.
     api_counts: Vec<Counts>,
-    /// By thread.
+    /// Threads.
     pub threads: Vec<ThreadStat>,
-    /// By pattern of the text; those beyond the bound share the last.
+    /// Markers by text pattern; those beyond the limit share the last row.
     pub markers: Vec<MarkerStat>,
     patterns: HashMap<Arc<str>, u32>,
-    /// By row of the markers: the last kernels.
+    /// Latest kernels, by marker row.
     pub(super) recent: Vec<Recent>,
     /// Pattern of each text.
     text_patterns: Vec<u32>,
     /// Distinct places.
     pub places: Places,
-    /// Room for the places of dispatches that are counted together.
+    /// Reused buffer for the places of a batch of dispatches.
     room: Vec<u32>,
-    /// Distinct geometries.
+    /// Distinct launch configurations.
     pub shapes: Shapes,
 }
 
-/// The most patterns that have a row of their own.
-const MOST_MARKERS: usize = 4096;
-pub(super) const MOST_IDS: usize = 1 << 22;
+/// Maximum number of marker patterns with a separate row.
+const MAX_MARKERS: usize = 4096;
+pub(super) const MAX_IDS: usize = 1 << 22;
 
-/// The entry with a dense id; those that no one used yet are made.
+/// Entry of a dense id; missing ones are created. `None` beyond [`MAX_IDS`].
 pub(super) fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) -> Option<&mut T> {
     let id = id as usize;
-    if id >= MOST_IDS {
+    if id >= MAX_IDS {
         return None;
     }
     while list.len() <= id {
@@ -210,7 +210,7 @@ pub(super) fn dense<T>(list: &mut Vec<T>, id: u32, make: impl Fn(usize) -> T) ->
 }
 
 impl Tables {
-    /// Counts dispatches; the index of each one's geometry in [`Tables::shapes`] goes to `shapes`.
+    /// Counts dispatches. The index of each launch configuration in [`Tables::shapes`] is appended to `shapes`.
     pub fn dispatches(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
         let mut places = std::mem::take(&mut self.room);
         places.clear();
@@ -256,7 +256,7 @@ impl Tables {
         id
     }
 
-    /// A new route is one of several processes to a GPU that they share, as another one is: both count in a sum as well.
+    /// Joins a new route with a known one: routes of several processes to a shared GPU also count in a sum.
     pub(super) fn join_routes(&mut self, known: u32, new: u32, route: Route) {
         let sum = self.sum_of.get(&known).copied().unwrap_or_else(|| {
             self.copy_sums.push(CopySum {
@@ -272,7 +272,7 @@ impl Tables {
         self.sum_of.extend([(known, sum), (new, sum)]);
     }
 
-    /// Counts in a route, and in the sum that it belongs to.
+    /// Updates a route, and its sum.
     fn in_route(&mut self, row: u32, mut count: impl FnMut(&mut CopyStat)) {
         if let Some(copies) = self.copies.get_mut(row as usize) {
             count(copies);
@@ -284,12 +284,12 @@ impl Tables {
         }
     }
 
-    /// Counts a copy of a route.
+    /// Adds a copy to a route.
     pub fn copy(&mut self, row: u32, copy: &Copy) {
         self.in_route(row, |copies| copies.add(copy));
     }
 
-    /// Counts one of the run-time's own kernels as a copy of a route. Bytes may follow.
+    /// Counts a copy kernel of the run-time as a copy. Bytes may follow.
     pub fn blit(&mut self, row: u32, dispatch: &Dispatch) {
         self.in_route(row, |copies| {
             if is_untimed(dispatch.flags, dispatch.span.end) {
@@ -301,7 +301,8 @@ impl Tables {
         });
     }
 
-    /// Counts the bytes that such kernels moved for one call, the last until `end`; `took` is 0 unless one kernel moved all.
+    /// Adds the bytes that copy kernels moved for one call; the last ended at `end`. `took` is 0 unless one kernel
+    /// moved all.
     pub fn blit_bytes(&mut self, row: u32, bytes: u64, took: u64, end: u64) {
         self.in_route(row, |copies| {
             copies.add_bytes(bytes, took);
@@ -348,10 +349,10 @@ impl Tables {
         }
     }
 
-    /// Makes rows for operations up to this one; false when it is beyond the bound.
+    /// Creates rows up to this operation; false if it exceeds the limit.
     #[cold]
     fn add_operations(&mut self, last: usize) -> bool {
-        if last >= MOST_IDS {
+        if last >= MAX_IDS {
             return false;
         }
         for number in self.api.len()..=last {
@@ -364,12 +365,12 @@ impl Tables {
         true
     }
 
-    /// Finds the pattern of a new text.
+    /// Assigns a pattern to a new text.
     pub fn text(&mut self, id: TextId, text: &str) {
         let pattern = pattern(text);
         let row = match self.patterns.get(pattern.as_str()) {
             Some(&row) => row,
-            None if self.markers.len() < MOST_MARKERS => {
+            None if self.markers.len() < MAX_MARKERS => {
                 let pattern: Arc<str> = pattern.into();
                 let stat = Stat::new(self.markers.len() < HISTOGRAMS);
                 self.markers.push(MarkerStat {
@@ -396,7 +397,7 @@ impl Tables {
         }
     }
 
-    /// The row of a text.
+    /// Row of a text.
     pub fn marker_row(&self, text: TextId) -> Option<u32> {
         let row = *self.text_patterns.get(text.0 as usize)?;
         (row != u32::MAX).then_some(row)
@@ -427,13 +428,12 @@ impl Tables {
         }
     }
 
-    /// Whether percentiles lag behind.
+    /// Whether percentiles lag.
     pub fn is_behind(&self) -> bool {
         self.kernels.is_behind()
     }
 
-    /// Brings what is made of the numbers up to date: percentiles and cells. Unless it must be exact, percentiles of many
-    /// kernels may lag behind a little.
+    /// Updates percentiles and cells. Percentiles of many kernels may lag a little unless `is_exact`.
     pub fn refresh(&mut self, is_exact: bool) {
         self.kernels.refresh(&self.shapes, is_exact);
         for (row, counts) in self.api.iter_mut().zip(&mut self.api_counts) {
@@ -454,12 +454,12 @@ impl Tables {
         }
     }
 
-    /// The operation's numbers, if it was called.
+    /// Statistics of an operation, if it was called.
     pub fn operation(&self, id: OperationId) -> Option<&ApiStat> {
         self.api.get(id.0 as usize)
     }
 
-    /// The kernel's numbers, if it ran.
+    /// Statistics of a kernel, if it ran.
     pub fn kernel(&self, id: KernelId) -> Option<&KernelStat> {
         self.kernels.rows().get(id.0 as usize)
     }

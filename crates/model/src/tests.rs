@@ -1,4 +1,4 @@
-//! What a store makes of items that come in whatever order threads and processes are delivered in.
+//! The store does not depend on the order in which threads and processes are read.
 
 use super::*;
 use roctop_trace::item::ApiCall;
@@ -19,7 +19,7 @@ fn call(begin: Nanos, end: Nanos) -> Item {
 }
 
 #[test]
-fn the_program_ended_as_the_process_did_that_was_started() {
+fn the_programs_exit_is_that_of_the_started_process() {
     let mut store = Store::new(Options::default());
     store.apply(&ended(0, Exit::Unknown, 50));
     assert_eq!(store.snapshot(Fresh::All).ended, Some(Exit::Unknown));
@@ -31,7 +31,7 @@ fn the_program_ended_as_the_process_did_that_was_started() {
 }
 
 #[test]
-fn the_session_begins_with_its_earliest_record_though_another_thread_is_delivered_first() {
+fn the_session_begins_with_its_earliest_record() {
     let mut store = Store::new(Options::default());
     let second = 1_000_000_000;
     store.apply(&call(102 * second, 103 * second));
@@ -46,7 +46,7 @@ fn the_session_begins_with_its_earliest_record_though_another_thread_is_delivere
 }
 
 #[test]
-fn gpus_of_two_machines_that_have_the_same_place_are_two() {
+fn gpus_of_two_machines_at_one_location_are_two() {
     use roctop_trace::gauge::Device;
     use roctop_trace::item::{Agent, AgentId, AgentKind, NodeId, Process};
     let mut store = Store::new(Options::default());
@@ -83,7 +83,7 @@ fn gpus_of_two_machines_that_have_the_same_place_are_two() {
 }
 
 #[test]
-fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
+fn gpus_have_machine_wide_numbers() {
     use roctop_trace::gauge::Device;
     use roctop_trace::item::{Agent, AgentId, AgentKind, NodeId};
     let gpu = |id: u32, node: u32| {
@@ -102,7 +102,7 @@ fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
         }))
     };
     let mut store = Store::new(Options::default());
-    // Two processes see one GPU each, their first; one is told before the driver is asked, one after.
+    // Two processes each see one GPU, their first; one appears before the driver is read, one after.
     store.apply(&gpu(0, 2));
     store.apply(&device(1, 0));
     store.apply(&device(2, 1));
@@ -118,7 +118,7 @@ fn gpus_have_the_machines_numbers_though_a_process_sees_only_some() {
 }
 
 #[test]
-fn a_gpu_of_several_processes_says_whose_it_is() {
+fn a_shared_gpu_shows_its_process() {
     use roctop_trace::item::{Agent, AgentId, AgentKind, Process};
     let mut store = Store::new(Options::default());
     for id in 0..2 {
@@ -145,7 +145,7 @@ fn a_gpu_of_several_processes_says_whose_it_is() {
 }
 
 #[test]
-fn work_counts_for_ranges_whether_these_were_known_before_it_or_not() {
+fn ranges_get_work_recorded_before_and_after_them() {
     use roctop_trace::item::{Dispatch, Marker, TextId, ThreadId};
     let dispatch = |submit: Nanos, nanos: u64| {
         Item::Dispatch(Dispatch {

@@ -1,7 +1,7 @@
-//! Copies and fills made by kernels of the run-time: such kernels do not say what they move, but the call that launched them does.
+//! Copies and fills by kernels of the run-time. Such a kernel does not show what it moves, but the launching call does.
 //!
-//! A call may launch several kernels and use DMA engines as well. Each kernel counts with its own time. The bytes count once for
-//! the call, without those that engines copied, when no more of its work is expected.
+//! A call may launch several kernels and also use DMA engines. Each kernel counts with its own time. The bytes count
+//! once for the call, without those that engines copied, when no more of its work is expected.
 
 use std::collections::VecDeque;
 
@@ -11,34 +11,34 @@ use super::table::{Route, is_untimed};
 use super::{FastMap, Mode, Store};
 use roctop_trace::item::{AgentKind, Dispatch, Nanos, ProcessId, Transfer};
 
-/// Calls that are remembered; work of older ones is not joined any more.
-const MOST_CALLS: usize = 1 << 16;
-/// Kernels that wait for what is known of their call.
-const MOST_WAITING: usize = 1 << 14;
-/// Work of a call comes from several rings, which are read one after the other: so many snapshots later all of it is there.
-const ROUNDS: u64 = 2;
+/// Number of recent calls that are kept; work of older ones is not joined.
+const MAX_CALLS: usize = 1 << 16;
+/// Maximum number of kernels that wait for their call.
+const MAX_WAITING: usize = 1 << 14;
+/// Work of a call comes from several rings, which are read one after another: it is complete after this many snapshots.
+const SETTLE_SNAPSHOTS: u64 = 2;
 
 type Key = (ProcessId, u64);
 
-/// What is known of a call.
+/// State of a call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     transfer: Transfer,
     /// Bytes that engines copied for it.
     by_engines: u64,
-    /// Kernels that ran for it, and the row in which they count.
+    /// Number of its kernels, and the row in which they count.
     kernels: u64,
     row: u32,
-    /// The last kernel: duration and end.
+    /// Duration and end of its last kernel.
     took: u64,
     end: Nanos,
-    /// When the last kernel came, in snapshots.
+    /// Snapshot in which the last kernel arrived.
     round: u64,
-    /// The bytes are counted.
+    /// Whether its bytes are counted.
     is_settled: bool,
 }
 
-/// The calls of late, and kernels of unknown calls.
+/// Recent calls, and kernels of unknown calls.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
     calls: FastMap<Key, Call>,
@@ -49,7 +49,7 @@ pub(super) struct Transfers {
 }
 
 impl Store {
-    /// A call asks for a copy or a fill.
+    /// Adds a requested copy or fill.
     pub(super) fn transfer(&mut self, transfer: &Transfer) {
         let key = (transfer.process, transfer.correlation);
         let call = Call {
@@ -65,7 +65,7 @@ impl Store {
         if self.transfers.calls.insert(key, call).is_none() {
             self.transfers.order.push_back(key);
         }
-        if self.transfers.order.len() > MOST_CALLS
+        if self.transfers.order.len() > MAX_CALLS
             && let Some(oldest) = self.transfers.order.pop_front()
         {
             self.settle_call(oldest);
@@ -73,14 +73,14 @@ impl Store {
         }
     }
 
-    /// An engine copied bytes for a call.
+    /// Adds bytes that an engine copied for a call.
     pub(super) fn by_engine(&mut self, process: ProcessId, correlation: u64, bytes: u64) {
         if let Some(call) = self.transfers.calls.get_mut(&(process, correlation)) {
             call.by_engines = call.by_engines.saturating_add(bytes);
         }
     }
 
-    /// A kernel of the run-time's own copied or filled something.
+    /// Adds a copy or fill kernel of the run-time.
     pub(super) fn moved(&mut self, dispatch: &Dispatch, is_fill: bool) {
         if dispatch.correlation == 0 {
             return self.moved_for_nobody(dispatch, is_fill);
@@ -89,7 +89,7 @@ impl Store {
             let round = self.transfers.round;
             self.transfers.waiting.push_back((round, *dispatch, is_fill));
         }
-        if self.transfers.waiting.len() > MOST_WAITING
+        if self.transfers.waiting.len() > MAX_WAITING
             && let Some((_, oldest, is_fill)) = self.transfers.waiting.pop_front()
             && !self.moved_for_call(&oldest, is_fill)
         {
@@ -97,12 +97,12 @@ impl Store {
         }
     }
 
-    /// Counts bytes of calls of which no more work is expected, and kernels whose call says nothing. Whether any table changed.
+    /// Counts bytes of calls without further work, and kernels whose call is unknown. True if a table changed.
     pub(super) fn settle_transfers(&mut self) -> bool {
         let is_last = self.options.mode == Mode::Replay || self.ended().is_some();
         self.transfers.round += 1;
         let now = self.transfers.round;
-        let is_over = |round: u64| is_last || now.saturating_sub(round) >= ROUNDS;
+        let is_over = |round: u64| is_last || now.saturating_sub(round) >= SETTLE_SNAPSHOTS;
         let mut is_changed = false;
         for (round, dispatch, is_fill) in std::mem::take(&mut self.transfers.waiting) {
             if self.moved_for_call(&dispatch, is_fill) {
@@ -126,7 +126,7 @@ impl Store {
         is_changed
     }
 
-    /// False when nothing is known of the call.
+    /// False if the call is unknown.
     fn moved_for_call(&mut self, dispatch: &Dispatch, is_fill: bool) -> bool {
         let key = (dispatch.process, dispatch.correlation);
         let Some(&call) = self.transfers.calls.get(&key) else {
@@ -164,8 +164,8 @@ impl Store {
         self.tables.blit(row, dispatch);
     }
 
-    /// The route of what a kernel did for a call. Memory that HSA did not allocate is the host's, where the call or the other
-    /// end says so.
+    /// Route of a kernel's work for a call. Memory that HSA did not allocate belongs to the host, if the call or the
+    /// other end shows it.
     fn route_of(&self, transfer: &Transfer, dispatch: &Dispatch) -> Route {
         let Transfer {
             source,
@@ -209,7 +209,7 @@ impl Store {
         }
         let call = *call;
         let bytes = call.transfer.bytes.saturating_sub(call.by_engines);
-        // Of several kernels nobody knows which moved how much.
+        // With several kernels, each one's share of the bytes is unknown.
         let took = if call.kernels == 1 { call.took } else { 0 };
         self.tables.blit_bytes(call.row, bytes, took, call.end);
     }
@@ -318,7 +318,7 @@ mod tests {
         store.apply(&kernel(1, 1000));
         assert_eq!(rows(&mut store), []);
         store.apply(&call(1, 100, direction::H2D));
-        for _ in 0..=ROUNDS {
+        for _ in 0..=SETTLE_SNAPSHOTS {
             rows(&mut store);
         }
         assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
     fn a_kernel_without_a_call_has_no_bytes() {
         let mut store = store(Mode::Live);
         store.apply(&kernel(7, 1000));
-        for _ in 0..=ROUNDS {
+        for _ in 0..=SETTLE_SNAPSHOTS {
             rows(&mut store);
         }
         assert_eq!(rows(&mut store), [(direction::UNKNOWN, None, Some(GPU), 1, None)]);

@@ -1,31 +1,31 @@
-//! Time covered by at least one of many overlapping spans that come nearly in order.
+//! Time covered by at least one of many overlapping spans that arrive nearly in order.
 
 use std::collections::VecDeque;
 
 use roctop_trace::item::{Nanos, Span};
 
-const RECENT: usize = 4096;
+const MAX_RECENT_GAPS: usize = 4096;
 
-/// The union of spans: exact while disorder stays within the last few thousand gaps.
+/// Union of spans: exact while the disorder stays within the last few thousand gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Union {
     recent: VecDeque<Span>,
-    /// Where the last span went: the next one of the same ring goes near it.
+    /// Position of the last span: the next one of the same ring is near it.
     near: usize,
     folded_until: Nanos,
-    /// Nanoseconds covered so far.
+    /// Total covered time, ns.
     pub total: u64,
 }
 
 impl Union {
-    /// Adds a span and hands each newly covered piece to `fresh`.
+    /// Adds a span and passes each newly covered piece to `fresh`.
     pub fn add(&mut self, span: Span, mut fresh: impl FnMut(Span)) {
         let begin = span.begin.max(self.folded_until);
         if begin >= span.end {
             return;
         }
         let mut merged = Span { begin, end: span.end };
-        // The first kept span that ends at or after our begin; they are in order and apart.
+        // First kept span that ends at or after `begin`; kept spans are sorted and disjoint.
         let at = match self.recent.back() {
             Some(last) if last.end >= merged.begin => self.place(merged.begin),
             _ => self.recent.len(),
@@ -61,7 +61,7 @@ impl Union {
         } else {
             self.recent.insert(at, merged);
         }
-        if self.recent.len() > RECENT
+        if self.recent.len() > MAX_RECENT_GAPS
             && let Some(old) = self.recent.pop_front()
         {
             self.folded_until = old.end;
@@ -69,12 +69,12 @@ impl Union {
         }
     }
 
-    /// The first span that ends at `begin` or later.
+    /// First span that ends at `begin` or later.
     fn place(&self, begin: Nanos) -> usize {
-        const STEPS: usize = 8;
+        const MAX_SCAN: usize = 8;
         let ends_before = |at: usize| self.recent.get(at).is_some_and(|old| old.end < begin);
         let mut at = self.near.min(self.recent.len());
-        for _ in 0..STEPS {
+        for _ in 0..MAX_SCAN {
             if ends_before(at) {
                 at += 1;
             } else if at > 0 && !ends_before(at - 1) {
@@ -87,11 +87,11 @@ impl Union {
     }
 }
 
-/// Spans that wait before they are put in order.
-const MOST_WAITING: usize = 4096;
+/// Number of buffered spans at which they are merged.
+const MAX_WAITING: usize = 4096;
 
-/// The union of many spans that come in runs, each in order and over the same time as those before: they wait until they are
-/// put in order together, which costs less than finding a place for each.
+/// Union of many spans that arrive in sorted runs over the same time. They are buffered and sorted together, which
+/// costs less than inserting each.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     waiting: Vec<Span>,
@@ -99,20 +99,20 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Adds spans; true when they are enough to be settled.
+    /// Buffers spans; true if there are enough to merge.
     pub(super) fn add(&mut self, spans: impl Iterator<Item = Span>) -> bool {
         self.waiting.extend(spans);
-        self.waiting.len() >= MOST_WAITING
+        self.waiting.len() >= MAX_WAITING
     }
 
-    /// Whether none waits.
+    /// Whether the buffer is empty.
     pub(super) const fn is_settled(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Adds those that wait to the union, and hands each newly covered piece to `fresh`.
+    /// Merges the buffered spans and passes each newly covered piece to `fresh`.
     pub(super) fn settle(&mut self, mut fresh: impl FnMut(Span)) {
-        // Finds the runs that are in order and merges them.
+        // This stable sort detects sorted runs and merges them.
         self.waiting.sort_by_key(|span| span.begin);
         let mut merged: Option<Span> = None;
         for span in self.waiting.drain(..) {
@@ -130,12 +130,12 @@ impl Gathered {
         }
     }
 
-    /// All that is settled.
+    /// Union of all merged spans.
     pub(super) const fn union(&self) -> &Union {
         &self.union
     }
 
-    /// Nanoseconds covered by all that is settled.
+    /// Time covered by all merged spans, ns.
     pub(super) const fn total(&self) -> u64 {
         self.union.total
     }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_gathered_covers_what_is_added_one_by_one() {
+    fn gathered_spans_cover_the_same_as_single_ones() {
         let mut seed = 11u64;
         let (mut one_by_one, mut gathered) = (Union::default(), Gathered::default());
         let mut pieces = 0;

@@ -1,98 +1,98 @@
-//! What can be wrong with sessions and recordings.
+//! Errors of sessions and recordings.
 
 use crate::recording::{FORMAT, MANIFEST, OLDEST};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a session or a recording cannot be used. The text leaves out the cause, which is the error's source.
+/// Error of a session or a recording. The text leaves out the cause, which is the error's source.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused something.
+    /// An operation of the operating system failed.
     #[error("{what} {}", path.display())]
     Io {
-        /// What could not be done, before the path: `cannot read`.
+        /// The failed action, as it appears before the path: `cannot read`.
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
-    /// A file of a recording has other contents than roctop writes.
+    /// A file of a recording has contents that roctop did not write.
     #[error("{} is damaged", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where and how.
+        /// Position and kind of the fault.
         source: serde_json::Error,
     },
-    /// The description of a recording cannot be encoded.
-    #[error("the recording cannot be described")]
+    /// The manifest of a recording cannot be encoded.
+    #[error("the manifest of the recording cannot be encoded")]
     Encode(#[from] serde_json::Error),
     /// A pipe or device in place of a file of records.
-    #[error("{} is not a file: it is no part of a recording", .0.display())]
+    #[error("{} is not a file: it does not belong to a recording", .0.display())]
     NotAFile(PathBuf),
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("there is no recording {path}; 'roctop record -o {path} -- APP' makes one", path = .0.display())]
     NoRecording(PathBuf),
-    /// A file is there.
+    /// The path is a file; a recording is a directory.
     #[error("{} is a file; a recording of roctop is a directory with {MANIFEST} in it", .0.display())]
     RecordingIsAFile(PathBuf),
-    /// A directory without a recording is there.
+    /// The directory has no manifest.
     #[error("{} is not a recording of roctop: no {MANIFEST} in it", .0.display())]
     NotARecording(PathBuf),
-    /// Another release wrote it.
+    /// The recording has a layout that this release does not know.
     #[error("{} has layout {found}; this release of roctop reads layouts {OLDEST} to {FORMAT}", path.display())]
     Layout {
         /// The recording.
         path: PathBuf,
-        /// Its layout.
+        /// Its layout number.
         found: u64,
     },
-    /// A new recording would be mixed with what is there.
+    /// The directory of a new recording is not empty.
     #[error("{} exists and is not empty; name another directory with -o", .0.display())]
     NotEmpty(PathBuf),
-    /// A new recording would replace a file.
+    /// The path of a new recording is a file.
     #[error("{} is a file; name another directory with -o", .0.display())]
     IsAFile(PathBuf),
-    /// The disk was full.
-    #[error("the recording {} is incomplete, {missing} records found no room", path.display())]
+    /// The disk was full, so records are missing.
+    #[error("the recording {} is incomplete, {missing} records could not be written", path.display())]
     Incomplete {
         /// The recording.
         path: PathBuf,
-        /// Records that were lost.
+        /// Number of missing records.
         missing: u64,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
-    /// No directory for sessions can be used.
+    /// No directory for sessions is usable.
     #[error("no place for the session: {0}; roctop needs a tmpfs at /dev/shm or in XDG_RUNTIME_DIR")]
-    NoPlace(String),
-    /// Something else is there.
+    NoSessionDirectory(String),
+    /// The directory is not a session.
     #[error("{} is not a session of roctop", path.display())]
     NotASession {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// Cause.
         source: io::Error,
     },
-    /// No session has this name.
+    /// No session matches.
     #[error("there is no session {which}; those that are left are in {}", base.display())]
     NoSession {
-        /// What was asked for.
+        /// Name or path that was requested.
         which: String,
-        /// Where sessions are.
+        /// Directory that contains the sessions.
         base: PathBuf,
     },
 }
 
 impl Error {
-    /// For `map_err`: `what` could not be done with `path`.
+    /// For `map_err`: the action `what` on `path` failed.
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
 
-    /// For `map_err`: the file at `path` has contents that cannot be read.
+    /// For `map_err`: the file at `path` has invalid contents.
     pub(crate) fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Damaged { path, source }
@@ -110,5 +110,5 @@ impl Error {
     }
 }
 
-/// What sessions and recordings give.
+/// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Where records come from and where they are kept: live sessions, recordings, the files of the GPU's driver.
+//! Sources of records, and where they are stored: live sessions, recordings, the files of the GPU driver.
 #![forbid(unsafe_code)]
 
 mod error;

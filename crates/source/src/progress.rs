@@ -1,15 +1,15 @@
-//! How far long work has come: one line on standard error when that is a terminal.
+//! Progress of long work: one line on standard error, if that is a terminal.
 
 use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Work shorter than this shows nothing.
-const QUIET: Duration = Duration::from_millis(700);
-/// Time between two lines.
-const EVERY: Duration = Duration::from_millis(150);
+/// Work shorter than this shows no progress.
+const MIN_DURATION: Duration = Duration::from_millis(700);
+/// Minimum time between two updates of the line.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(150);
 
-/// One piece of work, counted in bytes.
+/// A piece of work, counted in bytes.
 pub struct Progress {
     begun: Instant,
     next: Cell<Instant>,
@@ -27,12 +27,12 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Nothing yet.
+    /// Progress without a task.
     pub fn new() -> Self {
         let begun = Instant::now();
         Self {
             begun,
-            next: Cell::new(begun + QUIET),
+            next: Cell::new(begun + MIN_DURATION),
             is_shown: Cell::new(false),
             is_terminal: std::io::stderr().is_terminal(),
             what: RefCell::default(),
@@ -41,18 +41,18 @@ impl Progress {
         }
     }
 
-    /// Something begins; `total` is 0 when its length is not known.
+    /// Begins a task; `total` is its length in bytes, 0 if unknown.
     pub fn begin(&self, what: &str, total: u64) {
         what.clone_into(&mut self.what.borrow_mut());
         self.total.set(total);
         self.done.set(0);
     }
 
-    /// So many more bytes are done.
+    /// Adds bytes that are done.
     pub fn add(&self, bytes: u64) {
         self.done.set(self.done.get() + bytes);
         if self.is_terminal && Instant::now() >= self.next.get() {
-            self.next.set(Instant::now() + EVERY);
+            self.next.set(Instant::now() + UPDATE_INTERVAL);
             self.is_shown.set(true);
             let line = line(
                 &self.what.borrow(),
@@ -60,7 +60,7 @@ impl Progress {
                 self.total.get(),
                 self.begun.elapsed(),
             );
-            // Nobody is left to be told when standard error is closed.
+            // A write error means that standard error is closed: ignore it.
             let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
         }
     }

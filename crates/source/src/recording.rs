@@ -1,9 +1,9 @@
 //! Recordings: the collector's records in checksummed, compressed blocks, one directory each.
 //!
-//! `REC/roctop.json` says what it is; `REC/facts.roctop` holds what names and dates records; the records are in
-//! `REC/segment-NNNNNN.roctop`, in the order in which they were read, each segment with an index at its end. A block is
-//! independent of its neighbours, so a cut or damaged recording opens as far as it is whole, and what is missing is
-//! counted. Written by the reader's side only. In layout 1 everything was in one segment without an index.
+//! `REC/roctop.json` is the manifest. `REC/facts.roctop` contains the facts that name and date records.
+//! `REC/segment-NNNNNN.roctop` contain the records in the order in which they were read, each with an index at its end.
+//! Blocks are independent, so a cut or damaged recording opens as far as it is intact, and missing parts are counted.
+//! Only the viewer's side writes recordings. Layout 1 had a single segment without an index.
 
 mod block;
 mod cut;
@@ -25,17 +25,17 @@ pub use recover::{Recovered, recover};
 pub use writer::hostname;
 pub use writer::{Origin, Recorder};
 
-/// Name of the file that says what the directory is.
+/// File name of the manifest.
 pub const MANIFEST: &str = "roctop.json";
-/// Name of the file that holds the driver's topology at the start.
+/// File name of the driver's topology at the start.
 pub const TOPOLOGY: &str = "topology.json";
-/// Name of the file that holds the topologies of other machines, in a recording put together from several.
+/// File name of the topologies of all machines, in a merged recording.
 pub const TOPOLOGIES: &str = "topologies.json";
-/// Layout of recordings; raised when older releases cannot read them.
+/// Current layout. It increases when older releases cannot read a recording.
 pub const FORMAT: u32 = 2;
-/// The oldest layout that is read.
+/// Oldest supported layout.
 pub const OLDEST: u32 = 1;
-/// Ending of segment files.
+/// Extension of segment files.
 pub const SEGMENT: &str = "roctop";
-/// Name of the file of facts, without its ending.
+/// Stem of the file of facts.
 pub const FACTS: &str = "facts";

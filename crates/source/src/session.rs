@@ -1,4 +1,4 @@
-//! A session: its directory on tmpfs with the control file, those that are there, and the rings in one ([`Live`]).
+//! A session: a directory on tmpfs with the control file and the ring files ([`Live`] reads these).
 
 mod background;
 mod clearing;
@@ -25,26 +25,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A session's directory and control file.
+/// Directory and control file of a session.
 #[derive(Debug)]
 pub struct SessionDir {
     path: PathBuf,
     control: File,
-    /// No program was started in it yet: it goes when this does.
+    /// Whether no program was started in it; then it is removed on drop.
     is_unused: bool,
 }
 
 impl Drop for SessionDir {
     fn drop(&mut self) {
         if self.is_unused {
-            // A later start removes what stays.
+            // A later start removes what remains.
             let _ = self.remove();
         }
     }
 }
 
 impl SessionDir {
-    /// Makes a new session for this user; its name has this process's id.
+    /// Creates a session for this user; its name contains this process's pid.
     pub fn create() -> Result<Self> {
         let uid = rustix::process::getuid().as_raw();
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -55,7 +55,7 @@ impl SessionDir {
                 Err(error) => tried.push(format!("{}: {error}", base.display())),
             }
         }
-        Err(Error::NoPlace(tried.join("; ")))
+        Err(Error::NoSessionDirectory(tried.join("; ")))
     }
 
     fn create_under(base: &Path, uid: u32) -> io::Result<Self> {
@@ -80,7 +80,7 @@ impl SessionDir {
                 .mode(0o600)
                 .open(path.join(CONTROL))?;
             control.set_len(CONTROL_BYTES as u64)?;
-            // Held while this roctop lives: that is how others know.
+            // The lock is held while this roctop lives; it is how other processes see that.
             control.lock_shared()?;
             let made = Self {
                 path,
@@ -112,7 +112,7 @@ impl SessionDir {
         })
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -122,12 +122,12 @@ impl SessionDir {
         self.control.write_all_at(&value.to_le_bytes(), word as u64 * 8)
     }
 
-    /// A program is about to start in it.
+    /// Marks that a program starts in it.
     pub const fn started(&mut self) {
         self.is_unused = false;
     }
 
-    /// Notes how the program ended, for other viewers.
+    /// Stores the exit of the program, for other viewers.
     pub fn note_end(&self, pid: u32, exit: Exit) -> io::Result<()> {
         let word = match exit {
             Exit::Code(code) => u64::from(code as u32),
@@ -138,7 +138,7 @@ impl SessionDir {
         self.set(control::ENDED, pid.into())
     }
 
-    /// Process id and end of the program, once it has ended. The session may have been removed since it was opened.
+    /// Pid and exit of the program, if it has ended. The directory may have been removed since it was opened.
     pub fn end(&self) -> Option<(u32, Exit)> {
         let word = |number: usize| {
             let mut bytes = [0u8; 8];
@@ -159,14 +159,14 @@ impl SessionDir {
         ))
     }
 
-    /// Notes where the session is recorded, so that the recording can be completed when this roctop is killed.
+    /// Stores the path of the recording, so that it can be completed if this roctop is killed.
     pub fn note_recording(&self, recording: &Path) -> io::Result<()> {
         let whole = std::path::absolute(recording)?;
         std::fs::write(self.path.join(RECORDING), whole.as_os_str().as_bytes())
     }
 
-    /// Starts a roctop of its own that goes on with the recording until the last program in the session has ended, and
-    /// removes the session then. It holds the session's lock from the first moment on.
+    /// Starts another roctop process that continues the recording until the last program in the session has ended, and
+    /// then removes the session. It holds the session's lock from its first moment.
     pub fn follow(&self) -> io::Result<()> {
         let lock = self.control.try_clone()?;
         Command::new(std::env::current_exe()?)
@@ -175,7 +175,7 @@ impl SessionDir {
             .stdin(Stdio::from(lock))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C is not meant for it.
+            // The other process ignores Ctrl-C.
             .process_group(0)
             .spawn()
             .map(drop)
@@ -187,26 +187,26 @@ impl SessionDir {
     }
 }
 
-/// A session that is there, as found from outside.
+/// A session of this user, as found on disk.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its directory.
     pub path: PathBuf,
-    /// Processes in it: id and command line.
+    /// Pid and command line of its processes.
     pub processes: Vec<(u32, String)>,
 }
 
-/// Sessions left behind by a roctop that was killed are kept for a look afterwards, so many and so long.
+/// Sessions that a killed roctop left behind are kept for later analysis: at most this many, for this long.
 const MAX_LEFT_SESSIONS: usize = 4;
-const KEPT_FOR: Duration = Duration::from_hours(24);
+const MAX_LEFT_AGE: Duration = Duration::from_hours(24);
 
-/// A session without a ring is of no use to anyone. A roctop that is just starting has not locked its session yet.
+/// Age after which a session without a ring is removed. A roctop that is starting has not locked its session yet.
 const UNUSED_FOR: Duration = Duration::from_secs(10);
 
-/// Name of the file that says where a session is recorded.
+/// File name of the stored path of the recording.
 const RECORDING: &str = "recording";
 
-/// The session of a name, or at a path, whether it is over or not.
+/// Finds a session by name or path, over or not.
 ///
 /// Errors: there is none.
 pub fn find(which: &str) -> Result<PathBuf> {
@@ -224,18 +224,18 @@ pub fn find(which: &str) -> Result<PathBuf> {
         })
 }
 
-/// Where a session is recorded, if it is.
+/// Path of a session's recording, if it is recorded.
 pub fn recording_of(session: &Path) -> Option<PathBuf> {
     let bytes = std::fs::read(session.join(RECORDING)).ok()?;
     Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
 }
 
-/// Whether the roctop of a session lives, or any program in it.
+/// Whether the session's roctop or a program in it is alive.
 pub fn is_in_use(session: &Path) -> bool {
     !is_over(session)
 }
 
-/// True when neither the roctop of a session lives nor any program in it.
+/// Whether neither the session's roctop nor a program in it is alive.
 fn is_over(session: &Path) -> bool {
     let is_free = |path: &Path| open_ring(path).is_ok_and(|file| file.try_lock().is_ok());
     let Ok(entries) = std::fs::read_dir(session) else {
@@ -257,8 +257,8 @@ fn remove_stale(base: &Path) {
     let excess = over.len().saturating_sub(MAX_LEFT_SESSIONS);
     for (number, (modified, path)) in over.iter().enumerate() {
         let age = modified.elapsed().unwrap_or_default();
-        if number < excess || age > KEPT_FOR || (age > UNUSED_FOR && !has_rings(path)) {
-            // Another roctop may be at the same: then it is gone already.
+        if number < excess || age > MAX_LEFT_AGE || (age > UNUSED_FOR && !has_rings(path)) {
+            // Another roctop may have removed it at the same time.
             let _ = std::fs::remove_dir_all(path);
         }
     }
@@ -289,7 +289,7 @@ pub fn sessions() -> Vec<Found> {
     found
 }
 
-/// Process ids of the programs in a session that live.
+/// Pids of the live programs in a session.
 pub fn alive(session: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(session) else {
         return Vec::new();
@@ -297,7 +297,7 @@ pub fn alive(session: &Path) -> Vec<u32> {
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let rings = paths.filter(|path| path.extension().is_some_and(|ending| ending == RING));
     let files = rings.filter_map(|path| open_ring(&path).ok());
-    // A ring's lock is held by its process, and by nobody else for longer than a look.
+    // A ring's file lock is held by its process; others hold it for a moment at most.
     let held = files.filter(|file| file.try_lock().is_err());
     let mut pids: Vec<u32> = held
         .filter_map(|file| Some(Reader::open(file).ok()?.header().pid))

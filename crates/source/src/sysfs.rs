@@ -1,7 +1,7 @@
-//! What the driver tells of GPUs without any library: load, memory, clocks, power, temperatures, links.
+//! Gauges that the driver publishes in files: load, memory, clocks, power, temperatures, links.
 //!
-//! Parsers are pure; [`reader::Reader`] opens files below a root that fixtures can set. A value that is not there is a
-//! reading too: it says why. Absent: hardware counters, which need the collector.
+//! Parsers are pure; [`reader::Reader`] opens files below a root that tests can set. A missing value is a reading too:
+//! it contains the reason. Hardware counters are not here; they need the collector.
 
 mod attributes;
 pub mod fdinfo;

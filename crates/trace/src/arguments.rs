@@ -1,5 +1,5 @@
-//! The arguments of API calls as text. Names, types and places come from the rows of `hip_functions`; only functions whose
-//! rows name shown arguments have a text.
+//! Formats the arguments of API calls as text. Names, types and positions come from the rows of `hip_functions`; a
+//! function has a text only if its row names shown arguments.
 
 use hip_functions::ROWS;
 use hip_functions::signature::{Parameter, Place, parameters};
@@ -11,27 +11,27 @@ use std::sync::LazyLock;
 /// How an argument is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// An address or a handle.
+    /// Address or handle, in hexadecimal.
     Address,
-    /// The address of a result.
+    /// Address where the function writes a result.
     Result,
-    /// Three sizes.
+    /// Three sizes: `2x3x4`.
     Dim3,
-    /// 64 bits.
+    /// 64-bit unsigned integer.
     Size,
-    /// 32 bits with a sign, also an enumeration without names here.
+    /// 32-bit signed integer, also an enumeration without names here.
     Signed,
-    /// 32 bits.
+    /// 32-bit unsigned integer.
     Unsigned,
-    /// 32 bits in hexadecimal.
+    /// 32-bit flags, in hexadecimal.
     Flags,
-    /// A stream.
+    /// Stream handle; `null` for 0.
     Stream,
-    /// An enumeration by its names.
+    /// Enumeration, with its names by value.
     Named(&'static [&'static str]),
 }
 
-/// Names of `hipMemcpyKind`.
+/// `hipMemcpyKind`, by value.
 const COPIES: [&str; 5] = [
     "HostToHost",
     "HostToDevice",
@@ -39,11 +39,11 @@ const COPIES: [&str; 5] = [
     "DeviceToDevice",
     "Default",
 ];
-/// Names of `ncclDataType_t`.
+/// `ncclDataType_t`, by value.
 const TYPES: [&str; 10] = [
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16",
 ];
-/// Names of `ncclRedOp_t`.
+/// `ncclRedOp_t`, by value.
 const REDUCTIONS: [&str; 5] = ["sum", "prod", "max", "min", "avg"];
 
 impl Kind {
@@ -67,14 +67,14 @@ impl Kind {
     }
 }
 
-/// An argument that is shown.
+/// One shown argument: name, kind and where its words are.
 struct Shown {
     name: &'static str,
     kind: Kind,
     place: Place,
 }
 
-/// The shown arguments of functions by name.
+/// Shown arguments by function name.
 static SHOWN: LazyLock<HashMap<&'static str, Vec<Shown>>> = LazyLock::new(|| {
     let rows = ROWS.iter().filter(|row| !row.shown.is_empty());
     rows.map(|row| {
@@ -89,20 +89,20 @@ static SHOWN: LazyLock<HashMap<&'static str, Vec<Shown>>> = LazyLock::new(|| {
     .collect()
 });
 
-/// What is shown of an argument that is the place of a result.
+/// How an argument that points to a result is formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Results {
-    /// The result, when it is known.
+    /// The result alone, if it is known.
     #[default]
     Alone,
-    /// The place, and the result behind [`GIVEN`].
+    /// The address, then the result after [`RESULT_ARROW`].
     Both,
 }
 
-/// Stands between the place of a result and the result.
-pub const GIVEN: &str = "->";
+/// Separates the address of a result from the result.
+pub const RESULT_ARROW: &str = "->";
 
-/// The arguments of a call of `function` as `name=value, …`; none when the viewer shows no argument of the function.
+/// Arguments of a call of `function` as `name=value, …`; `None` if no argument of the function is shown.
 pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<String> {
     let mut text = String::new();
     for Shown { name, kind, place } in SHOWN.get(function)? {
@@ -117,7 +117,7 @@ pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<S
             }
             Kind::Result if arguments.given != 0 => match results {
                 Results::Alone => format!("{:#x}", arguments.given),
-                Results::Both => format!("{word:#x}{GIVEN}{:#x}", arguments.given),
+                Results::Both => format!("{word:#x}{RESULT_ARROW}{:#x}", arguments.given),
             },
             kind => value(*kind, word),
         };
@@ -126,7 +126,7 @@ pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<S
     Some(text)
 }
 
-/// A word of an argument.
+/// Word `number` of an argument; `None` if the record does not contain it.
 fn word(arguments: &Arguments, place: Place, number: usize) -> Option<u64> {
     match place {
         Place::Register(first) => arguments.registers.get(usize::from(first) + number).copied(),
@@ -135,7 +135,6 @@ fn word(arguments: &Arguments, place: Place, number: usize) -> Option<u64> {
     }
 }
 
-/// A word as text.
 fn value(kind: Kind, word: u64) -> String {
     match kind {
         Kind::Size => word.to_string(),

@@ -1,29 +1,29 @@
-//! Turns raw times of one process into CLOCK_BOOTTIME nanoseconds, by its calibration samples.
+//! Converts raw times of one process to CLOCK_BOOTTIME nanoseconds, by its calibration samples.
 //!
-//! Between two samples the conversion is linear; outside of them it goes on with the slope of all samples, so that its
-//! error is that of the samples (the width of their brackets) while the program is calibrated, and grows by the error
-//! of the slope after that. Source of the words: `roctop_ring::layout::clock`.
+//! Conversion is linear between two samples; outside them it continues with the slope of all samples. The error is
+//! therefore that of the samples (the width of their brackets) while samples are taken, and grows with the error of the
+//! slope afterwards. `roctop_ring::layout::clock` defines the words of a sample.
 
 use crate::item::Nanos;
 use roctop_ring::layout::clock;
 
-/// One sample: raw ticks and the clocks read beside them, ns.
+/// One calibration sample: raw ticks, and the clocks read next to them in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Raw ticks.
+    /// Raw ticks of the time stamp counter.
     pub ticks: u64,
-    /// CLOCK_BOOTTIME.
+    /// CLOCK_BOOTTIME, ns.
     pub boottime: u64,
-    /// CLOCK_REALTIME.
+    /// CLOCK_REALTIME, ns.
     pub realtime: u64,
-    /// HSA system time, 0 when HSA was not up.
+    /// HSA system time, ns; 0 before HSA started.
     pub hsa: u64,
-    /// Width of the bracket, ticks.
+    /// Ticks between the two tick readings around the clock readings.
     pub width: u64,
 }
 
 impl Sample {
-    /// A sample from its words in the ring.
+    /// Decodes a sample from its words in the ring.
     pub fn from_words(words: &[u64; clock::WORDS]) -> Self {
         Self {
             ticks: words[clock::TICKS],
@@ -35,34 +35,34 @@ impl Sample {
     }
 }
 
-/// Conversion of one process's times.
+/// Clock conversion of one process.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     samples: Vec<Sample>,
-    /// From each sample to the next, ns a tick.
+    /// Slope from each sample to the next, ns per tick.
     slopes: Vec<f64>,
-    /// From the first to the last.
+    /// Slope from the first sample to the last, ns per tick.
     slope: f64,
     hsa_offset: i64,
-    /// Where HSA's is another clock: its times and what brings them to CLOCK_BOOTTIME, in order.
+    /// If HSA uses another clock: (HSA ns, offset to CLOCK_BOOTTIME in ns), in order of time.
     hsa_offsets: Vec<(u64, i64)>,
 }
 
-/// The way from one sample to the next: all ticks between them are converted alike.
+/// Linear conversion that is valid for the ticks from `from` to `until`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line {
-    /// First of its ticks.
+    /// First tick, inclusive.
     from: u64,
-    /// First that is none of them.
+    /// Last tick, exclusive.
     until: u64,
-    /// Ticks of the sample that it starts at.
+    /// Ticks of the sample at its start.
     ticks: u64,
     boottime: Nanos,
-    /// ns a tick, in 2^-[`FRACTION`].
+    /// ns per tick, times 2^[`FRACTION`].
     slope: i64,
 }
 
-/// Bits of a slope behind the point: a tick may take two microseconds, and a day of ticks is converted to a part of a ns.
+/// Fractional bits of a slope. A tick may last up to two microseconds, and a day of ticks converts to within a ns.
 const FRACTION: u32 = 52;
 
 fn fixed(slope: f64) -> i64 {
@@ -70,32 +70,32 @@ fn fixed(slope: f64) -> i64 {
 }
 
 impl Line {
-    /// Whether it converts these ticks.
+    /// Whether the line is valid for these ticks.
     #[inline]
     pub const fn holds(&self, ticks: u64) -> bool {
         ticks >= self.from && ticks < self.until
     }
 
-    /// Raw ticks of the line as CLOCK_BOOTTIME ns; 0 stays 0 (unknown).
+    /// Converts raw ticks to CLOCK_BOOTTIME ns; 0 stays 0 (unknown).
     #[inline]
     pub fn nanos(&self, ticks: u64) -> Nanos {
         if ticks == 0 {
             return 0;
         }
         let distance = ticks.wrapping_sub(self.ticks).cast_signed();
-        // To the nearest.
+        // Round to nearest.
         let nanos = (i128::from(distance) * i128::from(self.slope) + (1 << (FRACTION - 1))) >> FRACTION;
         self.boottime.saturating_add_signed(nanos as i64)
     }
 }
 
-/// HSA's system clock counts as BOOTTIME when the samples say that they differ by less than this, ns.
-const SAME_CLOCK: u64 = 20_000;
-/// Two clocks that are kept drift apart by less than one part in this.
-const DRIFT: u64 = 1000;
+/// If a sample has HSA's clock within this many ns of BOOTTIME, the two are the same clock.
+const SAME_CLOCK_TOLERANCE: u64 = 20_000;
+/// Two disciplined clocks drift apart by less than one part in this.
+const MAX_DRIFT_DIVISOR: u64 = 1000;
 
 impl Clock {
-    /// Adds a sample.
+    /// Adds a sample; samples may come in any order of ticks.
     pub fn add(&mut self, sample: Sample) {
         let place = self.samples.partition_point(|known| known.ticks < sample.ticks);
         if self.samples.get(place).is_some_and(|known| known.ticks == sample.ticks) {
@@ -117,52 +117,55 @@ impl Clock {
         self.compare_hsa();
     }
 
-    /// What brings HSA's times to CLOCK_BOOTTIME, by all samples.
+    /// Computes the offsets from HSA's clock to CLOCK_BOOTTIME from all samples.
     fn compare_hsa(&mut self) {
         let samples = self.samples.iter().filter(|s| s.hsa > 0);
         let mut offsets: Vec<(i64, u64)> = samples
             .map(|s| (s.boottime.wrapping_sub(s.hsa).cast_signed(), s.hsa))
             .collect();
-        // A thread put aside while it sampled shifts that sample, so the closest one counts; another clock is far in all.
-        let is_same = offsets.iter().any(|(offset, _)| offset.unsigned_abs() < SAME_CLOCK);
+        // Preemption during a sample shifts that sample, so the closest one counts; a different clock is far off in
+        // all.
+        let is_same = offsets
+            .iter()
+            .any(|(offset, _)| offset.unsigned_abs() < SAME_CLOCK_TOLERANCE);
         (self.hsa_offset, self.hsa_offsets) = (0, Vec::new());
         if is_same || offsets.is_empty() {
             return;
         }
-        // Of another clock the least offset may be the disturbed one.
+        // With a different clock, the smallest offset may be the disturbed one, so take the median.
         let middle = offsets.len() / 2;
         let (offset, at) = *offsets.select_nth_unstable(middle).1;
         self.hsa_offset = offset;
-        // They may drift apart; what is farther off than drift can be was disturbed.
+        // The clocks may drift apart; an offset beyond the maximum drift was disturbed.
         let near = offsets.iter().filter(|(other, hsa)| {
-            let allowed = SAME_CLOCK.saturating_add(hsa.abs_diff(at) / DRIFT);
+            let allowed = SAME_CLOCK_TOLERANCE.saturating_add(hsa.abs_diff(at) / MAX_DRIFT_DIVISOR);
             other.abs_diff(offset) <= allowed
         });
         self.hsa_offsets = near.map(|(offset, hsa)| (*hsa, *offset)).collect();
         self.hsa_offsets.sort_unstable();
     }
 
-    /// Samples known.
+    /// Samples so far, in order of time.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// True when ticks can be converted.
+    /// Whether ticks can be converted: two samples are known.
     pub fn is_ready(&self) -> bool {
         self.slope > 0.0
     }
 
-    /// Raw ticks as CLOCK_BOOTTIME ns; 0 stays 0 (unknown). Ticks of the vDSO clock are ns already (slope 1).
+    /// Converts raw ticks to CLOCK_BOOTTIME ns; 0 stays 0 (unknown). Ticks of the vDSO clock are already ns (slope 1).
     pub fn ticks(&self, ticks: u64) -> Nanos {
         self.line(ticks).nanos(ticks)
     }
 
-    /// What converts these ticks, and those near them.
+    /// The conversion for these ticks and those near them.
     pub fn line(&self, ticks: u64) -> Line {
         let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
             return Line::default();
         };
-        // What is being recorded comes after the last sample.
+        // New records come after the last sample.
         let after = if ticks >= last.ticks {
             self.samples.len()
         } else {
@@ -180,13 +183,13 @@ impl Clock {
         }
     }
 
-    /// HSA system ns as CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
+    /// Converts HSA system ns to CLOCK_BOOTTIME ns; 0 stays 0 (untimed).
     pub fn hsa(&self, ns: u64) -> Nanos {
         self.hsa_line(ns).nanos(ns)
     }
 
-    /// What converts these ns of HSA's clock, which are its ticks. Of another clock: between two samples in proportion, beyond
-    /// them as the nearest.
+    /// The conversion for these HSA ns. With a different clock, offsets are interpolated between two samples and
+    /// constant outside them.
     pub fn hsa_line(&self, ns: u64) -> Line {
         let known = &self.hsa_offsets;
         let after = known.partition_point(|(hsa, _)| *hsa <= ns);
@@ -208,14 +211,14 @@ impl Clock {
         }
     }
 
-    /// CLOCK_REALTIME minus CLOCK_BOOTTIME, ns.
+    /// CLOCK_REALTIME minus CLOCK_BOOTTIME at the last sample, ns.
     pub fn realtime_offset(&self) -> i64 {
         self.samples
             .last()
             .map_or(0, |s| s.realtime.wrapping_sub(s.boottime) as i64)
     }
 
-    /// The widest bracket of the samples as ns: the error of a converted time.
+    /// Widest bracket of all samples in ns: the error of a converted time.
     pub fn error(&self) -> u64 {
         let widest = self.samples.iter().map(|sample| sample.width).max().unwrap_or(0);
         (widest as f64 * self.slope) as u64

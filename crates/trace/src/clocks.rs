@@ -1,4 +1,4 @@
-//! The clocks of this machine, read.
+//! Reads the clocks of this machine.
 
 use crate::item::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -9,12 +9,12 @@ pub fn boottime() -> Nanos {
     read(ClockId::Boottime).as_nanos() as Nanos
 }
 
-/// Processor time of the calling thread so far.
+/// CPU time of the calling thread.
 pub fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// Processor time of this process so far, all threads.
+/// CPU time of this process, all threads.
 pub fn of_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }

@@ -1,7 +1,7 @@
-//! Turns the records of all processes of a session into items: dense ids, names, one clock.
+//! Decodes the records of all processes of a session into items: dense ids, names, one clock.
 //!
-//! Decoding is total: what names something unknown gets a name that says so, and what cannot be converted yet (no two
-//! calibration samples) waits, bounded.
+//! Decoding is total. An unknown object gets a name that says so. A record that cannot be converted yet, because the
+//! process has fewer than two calibration samples, waits in a bounded list.
 
 mod counters;
 mod facts;
@@ -21,8 +21,8 @@ use crate::item::{
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
 use ids::Place;
-pub use names::MANY_TEXTS;
 use names::Names;
+pub use names::OVERFLOW_TEXT;
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
@@ -30,43 +30,43 @@ use roctop_ring::record::{self, Body, Head, Slot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A tick of the kernel, in which a process's start is given, ns.
+/// Kernel tick, the unit of a process's start time, ns.
 const TICK: u64 = 10_000_000;
-/// The most records that wait for a process's second calibration sample.
+/// Maximum number of records that wait for a process's second calibration sample.
 const MAX_WAITING: usize = 1 << 20;
 
-/// Decodes a session. Feed it as a [`RawSink`], then take the items.
+/// Decoder of a session: feed it as a [`RawSink`], then take the items.
 #[derive(Default)]
 pub struct Decoder {
     names: Names,
     processes: Vec<State>,
-    /// Machines with the first process of each; none while there is one alone.
+    /// First process of each machine; empty while there is only one machine.
     machines: Vec<(ProcessId, u32)>,
-    recent: Answers,
-    joining: counters::Joining,
+    recent: LookupCache,
+    counter_join: counters::CounterJoin,
     items: Vec<Item>,
-    /// Calls and dispatches do not become items but lie here, by kind.
+    /// Calls and dispatches are collected in separate lists instead of as items.
     is_by_kind: bool,
     calls: Vec<ApiCall>,
     dispatches: Vec<Dispatch>,
 }
 
-/// What was decoded. Calls and dispatches name nothing that is not among the items, or was before.
+/// Decoder output. Calls and dispatches refer only to entities in `items` or in earlier output.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'a> {
-    /// All but what follows.
+    /// All items except calls and dispatches.
     pub items: &'a [Item],
-    /// Calls, by thread in order of end.
+    /// Calls, ordered by end within each thread.
     pub calls: &'a [ApiCall],
     /// Dispatches.
     pub dispatches: &'a [Dispatch],
 }
 
-/// No process has this number: a session has far fewer.
+/// Not a valid process number: a session has far fewer processes.
 const NO_PROCESS: u32 = u32::MAX;
 
-/// What records ask again and again, by process and number.
-struct Answers {
+/// Cached lookups that every record needs, by process and number.
+struct LookupCache {
     kernels: Objects,
     places: Recent<(u32, u32, u32, u32, u32), Place>,
     queues: Recent<(u32, u32), QueueId>,
@@ -75,7 +75,7 @@ struct Answers {
     operations: Recent<(u32, u8, u16), OperationId>,
 }
 
-impl Default for Answers {
+impl Default for LookupCache {
     fn default() -> Self {
         Self {
             kernels: Objects::default(),
@@ -88,7 +88,7 @@ impl Default for Answers {
     }
 }
 
-/// What is known of one process.
+/// Decoding state of one process.
 #[derive(Clone, Default)]
 struct State {
     known: bool,
@@ -98,33 +98,33 @@ struct State {
     symbols: HashMap<u64, Vec<Symbol>>,
     symbol_count: u32,
     queues: HashMap<u32, Queue>,
-    /// Facts of queues whose times cannot be converted yet.
+    /// Queue facts whose times cannot be converted yet.
     queue_facts: Vec<record::Queue>,
     streams: HashMap<u32, StreamId>,
     threads: HashMap<u32, ThreadId>,
-    /// Threads that the program named: these names stay.
+    /// Thread ids that the program named; the kernel's name does not replace these.
     named_threads: HashSet<u32>,
     operations: HashMap<(u8, u16), OperationId>,
     operation_names: HashMap<(u8, u16), Arc<str>>,
     counters: HashMap<u32, CounterId>,
-    /// Topology node by the process's own agent index.
+    /// Topology node by agent index of the process.
     nodes: HashMap<u32, u32>,
     waiting: Vec<(RingThread, Vec<Slot>)>,
     overwritten: u64,
     losses: HashMap<LossReason, u64>,
-    /// Kernels that began before they were submitted, and that did not.
+    /// Number of kernels that began before they were submitted, and of those that did not.
     early: u32,
     on_time: u32,
-    /// APUs, whose clock and the host's disagree.
+    /// APUs, whose clock is offset from the host's.
     skewed: Vec<AgentId>,
-    /// Work of one was moved.
+    /// Whether a note about moved APU work was emitted.
     is_moved: bool,
-    /// Copies begun and not recorded, when the counters were read last.
+    /// Copies in flight at the last reading of the counters.
     copies: u64,
 }
 
 impl Decoder {
-    /// One that keeps calls and dispatches apart from all other items: for [`Decoder::decoded`].
+    /// A decoder that keeps calls and dispatches apart from the other items, for [`Decoder::decoded`].
     pub fn by_kind() -> Self {
         Self {
             is_by_kind: true,
@@ -132,10 +132,10 @@ impl Decoder {
         }
     }
 
-    /// One that gives every text of a marker or of arguments a number, however many there are.
-    pub fn with_every_text() -> Self {
+    /// A decoder that gives every marker and argument text an id, without a limit.
+    pub fn with_unlimited_texts() -> Self {
         let mut decoder = Self::default();
-        decoder.names.is_endless = true;
+        decoder.names.is_unlimited = true;
         decoder
     }
 
@@ -162,7 +162,7 @@ impl Decoder {
             .filter(|(_, clock)| clock.is_ready())
     }
 
-    /// What was decoded so far.
+    /// Output since the last [`Decoder::clear`].
     pub fn decoded(&self) -> Decoded<'_> {
         Decoded {
             items: &self.items,
@@ -171,30 +171,30 @@ impl Decoder {
         }
     }
 
-    /// How much was decoded so far.
+    /// Number of items, calls and dispatches since the last [`Decoder::clear`].
     pub fn pending(&self) -> usize {
         self.items.len() + self.calls.len() + self.dispatches.len()
     }
 
-    /// Forgets what was decoded so far; the room is used again.
+    /// Drops the output and keeps its memory.
     pub fn clear(&mut self) {
         self.items.clear();
         self.calls.clear();
         self.dispatches.clear();
     }
 
-    /// Takes the items decoded so far.
+    /// Removes and returns the items.
     pub fn take_items(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.items)
     }
 
-    /// The clock of a process.
+    /// Clock of a process; `None` if the process is unknown.
     pub fn clock(&self, process: ProcessId) -> Option<&Clock> {
         self.processes.get(process.0 as usize).map(|state| &state.clock)
     }
 
-    /// Prepares a process's clock with samples that will come later in the stream (a recording read twice), so that
-    /// every time is converted with all of them.
+    /// Adds clock samples that come later in the stream, so that every time is converted with all of them. A recording
+    /// is read twice for this.
     pub fn preload_clock(&mut self, process: ProcessId, samples: &[Sample]) {
         let state = self.state(process);
         for sample in samples {
@@ -202,7 +202,7 @@ impl Decoder {
         }
     }
 
-    /// Processes from this one on ran on the machine of this number; told in order of their ids.
+    /// Declares that processes from `first` on ran on `machine`. Calls come in order of process id.
     pub fn preload_machine(&mut self, first: ProcessId, machine: u32) {
         self.machines.push((first, machine));
     }
@@ -244,7 +244,7 @@ impl Decoder {
         self.items.push(Item::Process(item));
     }
 
-    fn tell_call(&mut self, call: ApiCall) {
+    fn emit_call(&mut self, call: ApiCall) {
         if self.is_by_kind {
             self.calls.push(call);
         } else {
@@ -252,16 +252,16 @@ impl Decoder {
         }
     }
 
-    fn tell_dispatch(&mut self, dispatch: Dispatch) {
+    fn emit_dispatch(&mut self, dispatch: Dispatch) {
         if self.is_by_kind {
             self.dispatches.push(dispatch);
         } else {
             self.items.push(Item::Dispatch(dispatch));
         }
-        self.counted(&dispatch);
+        self.join_dispatch(&dispatch);
     }
 
-    /// Nothing of the process waits, so that records can be converted as they come.
+    /// Whether no record of the process waits, so that new records can be converted at once.
     fn is_ready(&mut self, process: ProcessId) -> bool {
         let state = self.state(process);
         state.clock.is_ready() && state.queue_facts.is_empty() && state.waiting.is_empty()
@@ -300,7 +300,7 @@ impl Decoder {
             Body::ExplainedCall(call, arguments) => {
                 let mut item = self.api_call(process, thread.tid, head.domain(), &call);
                 item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
-                self.tell_call(item);
+                self.emit_call(item);
             }
             Body::Copy(copy) => {
                 let item = self.copy(process, head.flags(), &copy);

@@ -1,7 +1,8 @@
-//! Gauges and counters as data: what a device says of itself, and what a counter counted.
+//! Gauges and counters as data: a device's readings, a counter's values.
 //!
-//! Whoever reads them (the driver's files, the collector) fills these and tells the store [`crate::item::Item::Device`],
-//! [`crate::item::Item::Counter`] and [`crate::item::Item::Count`]; screen and exports know nothing else of them.
+//! The reader of the driver's files and the decoder fill these types and send them to the store as
+//! [`crate::item::Item::Device`], [`crate::item::Item::Counter`] and [`crate::item::Item::Count`]. Screen and exports
+//! use nothing else.
 
 pub mod device;
 pub mod metric;
@@ -11,62 +12,62 @@ use std::sync::Arc;
 
 use crate::id::{KernelId, Nanos, NodeId};
 
-/// A value, or why there is none: shown as `–` with the reason.
+/// A value, or the reason why there is none: shown as `–` with the reason.
 pub type Reading<T> = Result<T, Arc<str>>;
 
-/// The reason of a reading that no one has made.
+/// Reason of a reading that was not attempted.
 pub const NOT_READ: &str = "not read";
 
-/// A reading that no one has made.
+/// A reading that was not attempted.
 pub fn not_read<T>() -> Reading<T> {
     Err(NOT_READ.into())
 }
 
-/// Memory of a device that a process holds.
+/// A process that has memory on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
     /// Process id.
     pub pid: u32,
-    /// Its name, empty when unknown.
+    /// Process name, empty if unknown.
     pub name: Arc<str>,
-    /// Bytes of the device's memory.
+    /// Bytes of device memory that it has allocated.
     pub memory: Reading<u64>,
 }
 
-/// What a GPU says of itself at one moment.
+/// Readings of one GPU at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// Where it is.
+    /// Topology node.
     pub node: NodeId,
     /// Number among the machine's GPUs, from 0.
     pub number: u32,
-    /// Instruction set (`gfx942`), empty when unknown.
+    /// Instruction set (`gfx942`), empty if unknown.
     pub name: Arc<str>,
-    /// Product name, empty when unknown.
+    /// Product name, empty if unknown.
     pub product: Arc<str>,
-    /// Where it is plugged (`0000:03:00.0`), empty when unknown.
+    /// PCI address (`0000:03:00.0`), empty if unknown.
     pub location: Arc<str>,
-    /// When it was asked.
+    /// Time of the readings.
     pub at: Nanos,
-    /// Share of time in which it worked, by the driver's own average, 0 to 1.
+    /// Share of time in which the GPU was busy, 0 to 1, as averaged by the driver.
     pub busy: Reading<f64>,
-    /// Share of time in which its memory controller worked, 0 to 1.
+    /// Share of time in which the memory controller was busy, 0 to 1.
     pub memory_busy: Reading<f64>,
-    /// The most that its memory carries, bytes/s.
+    /// Peak memory bandwidth, bytes/s.
     pub memory_peak: Reading<f64>,
-    /// Bytes of its memory in use.
+    /// Memory in use, bytes.
     pub memory_used: Reading<u64>,
-    /// Bytes of its memory.
+    /// Memory size, bytes.
     pub memory_total: Reading<u64>,
     /// Power, W.
     pub power: Reading<f64>,
-    /// The most power it may take, W.
+    /// Power limit, W.
     pub power_cap: Reading<f64>,
-    /// Temperature at the edge, °C.
+    /// Edge temperature, °C.
     pub edge: Reading<f64>,
-    /// Temperature of the hottest junction, °C.
+    /// Junction (hottest spot) temperature, °C.
     pub junction: Reading<f64>,
-    /// Temperature of its memory, °C.
+    /// Memory temperature, °C.
     pub memory_temperature: Reading<f64>,
     /// Shader clock, MHz.
     pub shader_clock: Reading<f64>,
@@ -74,17 +75,17 @@ pub struct Device {
     pub memory_clock: Reading<f64>,
     /// Fabric clock, MHz.
     pub fabric_clock: Reading<f64>,
-    /// Why it runs slower than it could (`none`, `power`, `thermal`).
+    /// Throttle reasons (`none`, `power`, `thermal`).
     pub throttle: Reading<Arc<str>>,
-    /// Its link to the host (`PCIe 5.0 x16`).
+    /// Link to the host (`PCIe 5.0 x16`).
     pub link: Reading<Arc<str>>,
-    /// The most that its link to the host carries in one direction, bytes/s.
+    /// Peak bandwidth of the link to the host in one direction, bytes/s.
     pub link_peak: Reading<f64>,
-    /// Bytes/s over links to other GPUs.
+    /// Traffic over links to other GPUs, bytes/s.
     pub xgmi: Reading<f64>,
-    /// Share of time in which each of its partitions worked; none when it is not partitioned.
+    /// Share of time in which each partition was busy, 0 to 1; empty if the GPU is not partitioned.
     pub partitions: Vec<Reading<f64>>,
-    /// Who holds its memory.
+    /// Processes that have memory on it.
     pub holders: Vec<Holder>,
 }
 
@@ -120,34 +121,34 @@ impl Default for Device {
     }
 }
 
-/// What a counter counts over.
+/// What a counter's value covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// A device over time.
+    /// A device, over time.
     #[default]
     Device,
     /// One dispatch.
     Dispatch,
 }
 
-/// A counter: a fact, told again when it changes.
+/// A counter; sent again when its state changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// Dense id: one for a counter on a device.
+    /// Dense id of a counter on a device.
     pub id: u32,
-    /// Its name (`MfmaUtil`).
+    /// Name (`MfmaUtil`).
     pub name: Arc<str>,
-    /// Unit, empty when it is a number of events.
+    /// Unit, empty for a number of events.
     pub unit: Arc<str>,
-    /// Where its device is; none when over all.
+    /// Node of its device; `None` for a counter over all devices.
     pub node: Option<NodeId>,
-    /// What it counts over.
+    /// What a value covers.
     pub scope: Scope,
-    /// How it is read (`device`, `kernel`), empty when unknown.
+    /// How it is read (`device`, `kernel`), empty if unknown.
     pub source: Arc<str>,
-    /// On, or why not.
+    /// `Ok` if it counts, else why not.
     pub state: Reading<()>,
-    /// What counting changes in the program (`SERIALIZED`), empty when nothing.
+    /// How counting changes the program (`SERIALIZED`), empty if it does not.
     pub perturbs: Arc<str>,
 }
 
@@ -166,15 +167,15 @@ impl Default for Counter {
     }
 }
 
-/// One value of a counter.
+/// One value of a counter, as shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count {
-    /// Which counter.
+    /// Counter id.
     pub counter: u32,
-    /// When: the end of the interval or of the dispatch.
+    /// End of the interval or of the dispatch.
     pub at: Nanos,
-    /// The value.
+    /// Value, in the counter's unit.
     pub value: f64,
-    /// Of which kernel, for one that counts dispatches.
+    /// Kernel, for a counter that counts dispatches.
     pub kernel: Option<KernelId>,
 }

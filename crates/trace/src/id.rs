@@ -1,4 +1,4 @@
-//! What all data is named and dated by: ids, dense over a session, and its time.
+//! Ids, dense over a session, and time.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ ids! {
     QueueId
     /// A stream of any process, dense over the session.
     StreamId
-    /// A kernel: (mangled name, LDS size, registers), whichever process loaded it, dense over the session.
+    /// A kernel: (mangled name, LDS size, registers), the same in every process that loads it, dense over the session.
     KernelId
     /// An API operation: (domain, name), dense over the session.
     OperationId
@@ -33,29 +33,29 @@ ids! {
     CounterId
 }
 
-/// A node of a machine's driver topology: what is the same agent for every process.
+/// A node of a machine's driver topology. It identifies an agent across processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeId {
-    /// The machine: 0 while a program runs. Recordings that are read together have one number for each boot.
+    /// The machine: 0 in a live session. Recordings that are read together have one number per boot.
     pub machine: u32,
-    /// The driver's own number.
+    /// The driver's node number.
     pub node: u32,
 }
 
 /// Nanoseconds of CLOCK_BOOTTIME.
 pub type Nanos = u64;
 
-/// A span of time; `end` is not before `begin` unless the record was flagged.
+/// A time span; `end` is not before `begin` unless the record is flagged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// When it began.
+    /// Begin, inclusive.
     pub begin: Nanos,
-    /// When it ended.
+    /// End, exclusive.
     pub end: Nanos,
 }
 
 impl Span {
-    /// Length in nanoseconds; 0 for a swapped span.
+    /// Length in ns; 0 for a reversed span.
     pub const fn duration(self) -> u64 {
         self.end.saturating_sub(self.begin)
     }

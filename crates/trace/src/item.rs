@@ -1,8 +1,8 @@
-//! What the store is fed with: decoded, dense, in one clock.
+//! Items: the store's input, decoded, with dense ids and one clock.
 //!
-//! A [`crate::decode::Decoder`] turns the records of one process into items: ids are dense and typed, texts are names
-//! interned for the whole session, every time is CLOCK_BOOTTIME in nanoseconds. Live sessions, recordings and scenarios
-//! all end in this one type, so that screen and exports cannot tell them apart.
+//! A [`crate::decode::Decoder`] turns records into items: ids are dense and typed, texts are interned for the whole
+//! session, and every time is CLOCK_BOOTTIME in ns. Live sessions, recordings and scenarios all produce this type, so
+//! screen and exports do not depend on the source.
 
 mod activity;
 mod counter;
@@ -22,26 +22,26 @@ use crate::pc_sampling;
 use roctop_ring::level::Step;
 use std::sync::Arc;
 
-/// What times are counted from when a process is met that began at `at`: the first process, or one a little before it.
-/// What is far before it, or no time, is a fault of a file's.
-pub fn earlier(origin: Option<Nanos>, at: Nanos) -> Option<Nanos> {
+/// Origin of the session's displayed times after a process that began at `at` appeared: the first process, or one up to
+/// a minute before it. An invalid time, or one far before the origin, comes from a corrupt file and is ignored.
+pub fn session_origin(origin: Option<Nanos>, at: Nanos) -> Option<Nanos> {
     let is_time = at > 0 && at < 1 << 60;
     let is_earlier = origin.is_none_or(|origin| at < origin && origin - at < 60_000_000_000);
     if is_time && is_earlier { Some(at) } else { origin }
 }
 
-/// Why records are missing.
+/// Reason for missing records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossReason {
     /// Overwritten before the viewer read them.
     Overwritten,
-    /// No ring was to be had for the thread.
+    /// No ring was free for the thread.
     NoRing,
-    /// A signal handler interrupted a record.
+    /// A signal handler interrupted the writing of a record.
     Reentrant,
-    /// A range was nested too deeply or there were too many.
+    /// A range was nested too deeply, or too many were open.
     RangeTable,
-    /// Facts or texts found no room.
+    /// The fact or string region was full.
     FactsFull,
     /// Dispatches or copies without a time.
     Untimed,
@@ -50,12 +50,12 @@ pub enum LossReason {
 }
 
 impl LossReason {
-    /// In words.
+    /// Reason as a phrase for the screen.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Overwritten => "overwritten before they were read",
-            Self::NoRing => "no ring was to be had for a thread",
-            Self::Reentrant => "a signal handler came between",
+            Self::NoRing => "no ring was free for a thread",
+            Self::Reentrant => "interrupted by a signal handler",
             Self::RangeTable => "ranges nested too deeply",
             Self::FactsFull => "no room for facts or texts",
             Self::Untimed => "GPU work without a time",
@@ -64,25 +64,25 @@ impl LossReason {
     }
 }
 
-/// One thing that the store is told.
+/// One item of the store's input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A process appeared.
     Process(Process),
     /// A process ended.
     Ended {
-        /// Which.
+        /// The process.
         process: ProcessId,
-        /// How.
+        /// How it ended.
         exit: Exit,
-        /// When it was noticed.
+        /// Time at which the end was noticed.
         at: Nanos,
     },
     /// An agent.
     Agent(Agent),
     /// A kernel, before its first dispatch.
     Kernel(Kernel),
-    /// A queue; once more, with its end, when it was destroyed.
+    /// A queue; sent again with its end after its destruction.
     Queue(Queue),
     /// A stream.
     Stream(Stream),
@@ -98,87 +98,87 @@ pub enum Item {
     Dispatch(Dispatch),
     /// A copy was made.
     Copy(Copy),
-    /// A call asks for a copy or a fill.
+    /// A call requested a copy or a fill.
     Transfer(Transfer),
-    /// Memory was allocated, mapped or freed.
+    /// Memory was allocated, mapped or freed through HSA.
     Allocation(Allocation),
-    /// Scratch memory was given to a queue or taken back.
+    /// Scratch memory was assigned to a queue or reclaimed.
     Scratch(Scratch),
     /// A mark was set.
     Mark(Marker),
     /// A range was closed.
     Range(Marker),
-    /// What is open now.
+    /// Work that is open now.
     Open(Open),
-    /// Total of records lost so far, by process and reason (replaces the number before).
+    /// Total number of records lost so far, by process and reason; replaces the previous number.
     Lost {
-        /// Which process.
+        /// The process.
         process: ProcessId,
-        /// Why.
+        /// Reason.
         reason: LossReason,
-        /// How many so far.
+        /// Records lost so far.
         records: u64,
     },
-    /// What the collector decided: a sentence.
+    /// A decision of the collector.
     Status {
-        /// Which process.
+        /// The process.
         process: ProcessId,
         /// One of [`roctop_ring::record::status`].
         code: u32,
-        /// The sentence.
+        /// The decision as a sentence.
         text: Arc<str>,
     },
-    /// How kernels are timed in a process from now on; a status says it in words.
+    /// A process changed its level of timing; a status describes the step.
     Level {
-        /// Which process.
+        /// The process.
         process: ProcessId,
-        /// The step.
+        /// Old and new level, and the reason.
         step: Step,
-        /// The sentence.
+        /// The step as a sentence.
         text: Arc<str>,
     },
-    /// What a reading of the clock takes in a process.
+    /// Cost of one clock reading in a process.
     ClockCost {
-        /// Which process.
+        /// The process.
         process: ProcessId,
-        /// 10^-12 s.
+        /// Picoseconds per reading.
         picoseconds: u64,
     },
-    /// Recording was switched.
+    /// Recording was switched on or off.
     Switched {
-        /// Which process.
+        /// The process.
         process: ProcessId,
-        /// On or off.
+        /// Whether recording is on.
         on: bool,
-        /// When.
+        /// Time of the switch.
         at: Nanos,
     },
-    /// What a device says of itself now.
+    /// Current readings of a device.
     Device(Arc<Device>),
     /// A counter was added, or its state changed.
     Counter(Arc<Counter>),
-    /// A counter has a value.
+    /// A value of a counter, as shown.
     Count(Count),
-    /// What the driver told of a GPU, or of a process on it.
+    /// Driver readings of a GPU, or of a process on it.
     Gauges(Sample),
-    /// What a hardware counter is, before its first value.
+    /// Description of a hardware counter, before its first value.
     CounterInfo(CounterInfo),
     /// A value of a hardware counter.
     CounterValue(CounterValue),
     /// Values of a counter's instances.
     CounterInstances(CounterInstances),
-    /// A way of sampling program counters.
+    /// A PC sampling configuration that an agent offers.
     Sampling(pc_sampling::Configuration),
-    /// Where a wave was.
+    /// A PC sample.
     PcSample(pc_sampling::Sample),
     /// Bytes that the program wrote to its terminal.
     Output(Vec<u8>),
-    /// It is this late now (drives the live clock; sent with every poll).
+    /// Current time; sent with every poll, drives the live clock.
     Now(Nanos),
 }
 
 impl Item {
-    /// Its time; none for what has none.
+    /// Time span; `None` for an item without one.
     pub const fn span(&self) -> Option<Span> {
         Some(match self {
             Self::Api(call) => call.span,

@@ -1,10 +1,10 @@
-//! Register counts of a kernel from the words of its 64-byte descriptor.
+//! Decodes the register use of a kernel from its 64-byte descriptor.
 //!
-//! Source: AMDGPU code object ABI (LLVM AMDGPUUsage, kernel descriptor) and the rule that rocprofv3 1.0.0 uses.
+//! Source: AMDGPU code object ABI (LLVM AMDGPUUsage, kernel descriptor), and the rounding rule of rocprofv3 1.0.0.
 
 use crate::item::Registers;
 
-/// Descriptor words and the target they are for.
+/// Words of a kernel descriptor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Descriptor {
     /// COMPUTE_PGM_RSRC1.
@@ -15,7 +15,7 @@ pub struct Descriptor {
     pub properties: u16,
 }
 
-/// Registers that the kernel takes on `target`, an agent name such as `gfx90a`.
+/// Register use on `target`, an agent name such as `gfx90a`.
 pub fn decode(descriptor: Descriptor, target: &str) -> Registers {
     let granules = descriptor.rsrc1 & 0x3f;
     let accumulates = ["gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"]

@@ -1,45 +1,47 @@
-//! Names of kernels: demangled with arguments, and cut to the bare function.
+//! Kernel names: demangled with arguments, or truncated to the bare function.
 
 mod itanium;
 
 use regex::Regex;
 
-/// Names that the user gave to kernels.
+/// User-defined names of kernels: patterns with their replacements.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases(Vec<(Regex, String)>);
 
 impl Aliases {
-    /// Each with what it stands for, in order.
+    /// Aliases in order of precedence.
     pub fn new(aliases: Vec<(Regex, String)>) -> Self {
         Self(aliases)
     }
 
-    /// The first that fits the demangled or the mangled name.
+    /// The first alias whose pattern matches the demangled or the mangled name.
     pub fn of(&self, name: &str, mangled: &str) -> Option<&str> {
         let fits = |alias: &&(Regex, String)| alias.0.is_match(name) || alias.0.is_match(mangled);
         self.0.iter().find(fits).map(|alias| alias.1.as_str())
     }
 
-    /// How many there are.
+    /// Number of aliases.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no aliases.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Bytes of a demangled name. Substitutions double it by every few characters: 300 of them can stand for terabytes.
+/// Maximum length of a demangled name, bytes. Substitutions can double a name with every few characters: a symbol of
+/// 300 characters can stand for terabytes.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
-/// The name that `__cxa_demangle` gives a C++ symbol. Other names, and names of more than 64 KiB, stay as they are.
+/// Demangles a C++ symbol as `__cxa_demangle` does. Other names, and symbols whose name exceeds 64 KiB, are returned
+/// unchanged.
 pub fn demangle(mangled: &str) -> String {
     itanium::demangle(mangled, MAX_NAME_BYTES).unwrap_or_else(|| mangled.to_owned())
 }
 
-/// The bare function of a demangled name: no return type, template arguments, arguments or name space.
+/// The bare function of a demangled name: no return type, template arguments, arguments or namespace.
 pub fn truncate(name: &str) -> String {
     let name = &name.replace("(anonymous namespace)::", "");
     let mut depth = 0usize;
@@ -48,7 +50,7 @@ pub fn truncate(name: &str) -> String {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
-            // The arguments begin, unless it is the operator of that name.
+            // The arguments begin here, unless this is `operator()`.
             '(' if depth == 0 && !plain.ends_with("operator") => break,
             _ if depth == 0 => plain.push(c),
             _ => {}

@@ -1,4 +1,4 @@
-//! Records of the ring decoded to typed items: identities, names, times of one clock.
+//! Decodes ring records into typed items: identities, names, times of one clock.
 //!
 //! ```text
 //! raw::Raw ─► decode::Decoder ─► item::Item

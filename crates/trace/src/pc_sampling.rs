@@ -1,31 +1,31 @@
-//! PC sampling: what agents offer, where waves were, and the names of both.
+//! PC sampling: configurations that agents offer, samples, and the names of both.
 
 use crate::id::{AgentId, Nanos, ProcessId};
 use roctop_ring::record::sampling;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A way of sampling that an agent offers.
+/// A PC sampling configuration that an agent offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// Whose collector told it.
+    /// Process whose collector reported it.
     pub process: ProcessId,
-    /// Of which agent.
+    /// Agent.
     pub agent: AgentId,
     /// One of [`roctop_ring::record::sampling`].
     pub method: u16,
-    /// 1 instructions, 2 cycles, 3 time.
+    /// Unit of the interval: 1 instructions, 2 cycles, 3 time.
     pub unit: u16,
-    /// The shortest interval.
+    /// Minimum interval.
     pub minimum: u64,
-    /// The longest interval.
+    /// Maximum interval.
     pub maximum: u64,
-    /// The interval is a power of two.
+    /// Whether the interval must be a power of two.
     pub is_power_of_two: bool,
 }
 
 impl Configuration {
-    /// The method's name, as rocprofv3 takes it.
+    /// Name of the method in rocprofv3's options.
     pub const fn method(&self) -> &'static str {
         match self.method {
             sampling::STOCHASTIC => "stochastic",
@@ -34,7 +34,7 @@ impl Configuration {
         }
     }
 
-    /// The unit's name, as rocprofv3 takes it.
+    /// Name of the unit in rocprofv3's options.
     pub const fn unit(&self) -> &'static str {
         match self.unit {
             1 => "instructions",
@@ -44,7 +44,7 @@ impl Configuration {
         }
     }
 
-    /// What upstream's list says of the interval.
+    /// Text of rocprofv3's list for the interval.
     pub const fn flags(&self) -> &'static str {
         if self.is_power_of_two { "interval pow2" } else { "none" }
     }
@@ -61,42 +61,42 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// Where a wave was.
+/// A PC sample: where a wave was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// When.
+    /// Time of the sample.
     pub at: Nanos,
-    /// Active lanes.
+    /// Active lanes, one bit each.
     pub exec_mask: u64,
-    /// Of which dispatch of the process.
+    /// Dispatch number in the process.
     pub dispatch: u64,
-    /// The library's id of the code object; 0 none.
+    /// Code object id of rocprofiler-sdk; 0 if none.
     pub code_object: u64,
-    /// Offset of the instruction in it; its address where there is none.
+    /// Offset of the instruction in the code object; its address if there is none.
     pub offset: u64,
-    /// Waves on the compute unit; 0 for a host trap.
+    /// Waves on the compute unit; 0 for a host-trap sample.
     pub wave_count: u32,
-    /// The wave issued the instruction.
+    /// Whether the wave issued the instruction.
     pub is_issued: bool,
-    /// Type of the instruction.
+    /// Instruction type, as an index of rocprofiler-sdk's enumeration.
     pub instruction: u16,
-    /// Why nothing was issued.
+    /// Stall reason, as an index of rocprofiler-sdk's enumeration.
     pub reason: u16,
     /// One of [`roctop_ring::record::sampling`].
     pub method: u16,
-    /// Work-group in the grid.
+    /// Work-group index in the grid.
     pub workgroup: [u32; 3],
-    /// Wave in its work-group.
+    /// Wave index in its work-group.
     pub wave: u16,
-    /// What the arbiter did, the bits of `rocprofiler_pc_sampling_snapshot_v0_t`.
+    /// Arbiter state: the bits of `rocprofiler_pc_sampling_snapshot_v0_t`.
     pub snapshot: u32,
-    /// Where the wave ran, the bits of `rocprofiler_pc_sampling_hw_id_v0_t`.
+    /// Hardware location: the bits of `rocprofiler_pc_sampling_hw_id_v0_t`.
     pub hardware: u64,
 }
 
-/// Types of instructions, `rocprofiler_pc_sampling_instruction_type_t` without its prefix.
+/// `rocprofiler_pc_sampling_instruction_type_t`, without prefix.
 const INSTRUCTIONS: [&str; 17] = [
     "NONE",
     "VALU",
@@ -116,7 +116,7 @@ const INSTRUCTIONS: [&str; 17] = [
     "NO_INST",
     "DUAL_VALU",
 ];
-/// Reasons, `rocprofiler_pc_sampling_instruction_not_issued_reason_t` without its prefix.
+/// `rocprofiler_pc_sampling_instruction_not_issued_reason_t`, without prefix.
 const REASONS: [&str; 10] = [
     "NONE",
     "NO_INSTRUCTION_AVAILABLE",
@@ -131,7 +131,7 @@ const REASONS: [&str; 10] = [
 ];
 
 impl Sample {
-    /// The instruction's type, as rocprofiler-sdk spells it.
+    /// Instruction type, as rocprofiler-sdk spells it.
     pub fn instruction(&self) -> String {
         named(
             "ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_",
@@ -140,7 +140,7 @@ impl Sample {
         )
     }
 
-    /// Why nothing was issued, as rocprofiler-sdk spells it.
+    /// Stall reason, as rocprofiler-sdk spells it.
     pub fn reason(&self) -> String {
         named(
             "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_",
@@ -149,12 +149,12 @@ impl Sample {
         )
     }
 
-    /// Whether the hardware took it, which then tells what the wave did.
+    /// Whether the hardware took the sample; only then are wave count, type and reason valid.
     pub const fn is_stochastic(&self) -> bool {
         self.method == sampling::STOCHASTIC
     }
 
-    /// The place in words: instructions are not disassembled.
+    /// Location as text. Instructions are not disassembled.
     pub fn place(&self) -> String {
         if self.code_object == 0 {
             format!(
@@ -167,12 +167,12 @@ impl Sample {
     }
 }
 
-/// A type of instructions in a word.
+/// Short name of an instruction type.
 pub fn instruction_word(number: u16) -> &'static str {
     INSTRUCTIONS.get(usize::from(number)).copied().unwrap_or("unknown")
 }
 
-/// A reason in a word.
+/// Short name of a stall reason.
 pub fn reason_word(number: u16) -> &'static str {
     REASONS.get(usize::from(number)).copied().unwrap_or("unknown")
 }
@@ -183,62 +183,62 @@ fn named(prefix: &str, names: &[&str], number: u16) -> String {
         .map_or_else(|| format!("(unknown {number})"), |name| format!("{prefix}{name}"))
 }
 
-/// How program counters are to be sampled.
+/// A request for PC sampling: method, unit and interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct SamplingRequest {
     method: String,
     unit: String,
     interval: u64,
 }
 
-/// Why PC sampling cannot be asked for like this.
+/// Error of a PC sampling request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WishError {
-    /// The word is no method.
+pub enum SamplingRequestError {
+    /// Unknown method.
     #[error("PC sampling: the method is stochastic or host_trap, not '{0}'")]
     Method(String),
-    /// The word is no unit.
+    /// Unknown unit.
     #[error("PC sampling: the unit is instructions, cycles or time, not '{0}'")]
     Unit(String),
-    /// The interval is no number, or 0.
+    /// The interval is not a positive number.
     #[error("PC sampling: the interval is a number above 0")]
     Interval,
-    /// These are not three words.
+    /// The text does not have three parts.
     #[error("PC sampling takes METHOD,UNIT,INTERVAL as host_trap,time,100, not '{0}'")]
     Shape(String),
 }
 
-impl Wish {
-    /// Checks the words.
+impl SamplingRequest {
+    /// Validates the three parts of a request.
     ///
-    /// Errors: one of them is not known.
-    pub fn new(method: &str, unit: &str, interval: &str) -> Result<Self, WishError> {
+    /// Errors: a part is unknown.
+    pub fn new(method: &str, unit: &str, interval: &str) -> Result<Self, SamplingRequestError> {
         if !["stochastic", "host_trap"].contains(&method) {
-            return Err(WishError::Method(method.to_owned()));
+            return Err(SamplingRequestError::Method(method.to_owned()));
         }
         if !["instructions", "cycles", "time"].contains(&unit) {
-            return Err(WishError::Unit(unit.to_owned()));
+            return Err(SamplingRequestError::Unit(unit.to_owned()));
         }
         let interval = interval.parse().ok().filter(|interval| *interval > 0);
         Ok(Self {
             method: method.to_owned(),
             unit: unit.to_owned(),
-            interval: interval.ok_or(WishError::Interval)?,
+            interval: interval.ok_or(SamplingRequestError::Interval)?,
         })
     }
 
-    /// Reads `host_trap,time,100`.
+    /// Parses a request such as `host_trap,time,100`.
     ///
-    /// Errors: the text is no such list.
-    pub fn parse(text: &str) -> Result<Self, WishError> {
+    /// Errors: the text does not have this form.
+    pub fn parse(text: &str) -> Result<Self, SamplingRequestError> {
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         let [method, unit, interval] = words[..] else {
-            return Err(WishError::Shape(text.to_owned()));
+            return Err(SamplingRequestError::Shape(text.to_owned()));
         };
         Self::new(method, unit, interval)
     }
 
-    /// Does an agent offer this?
+    /// Whether an agent offers this method, unit and interval.
     pub fn is_offered(&self, offer: &Configuration) -> bool {
         (offer.method(), offer.unit()) == (&*self.method, &*self.unit)
             && (offer.minimum..=offer.maximum).contains(&self.interval)
@@ -246,7 +246,7 @@ impl Wish {
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for SamplingRequest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{},{},{}", self.method, self.unit, self.interval)
     }
@@ -266,7 +266,7 @@ mod tests {
             is_power_of_two: true,
             ..Configuration::default()
         };
-        let fits = |text: &str| Wish::parse(text).is_ok_and(|wish| wish.is_offered(&offer));
+        let fits = |text: &str| SamplingRequest::parse(text).is_ok_and(|wish| wish.is_offered(&offer));
         assert!(fits("stochastic,cycles,1024"));
         for wrong in [
             "stochastic,cycles,1000",
@@ -284,7 +284,7 @@ mod tests {
             "host_trap,time,0",
             "host_trap,time,x",
         ] {
-            assert!(Wish::parse(wrong).is_err(), "{wrong}");
+            assert!(SamplingRequest::parse(wrong).is_err(), "{wrong}");
         }
         assert_eq!(
             offer.to_string(),

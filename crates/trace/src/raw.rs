@@ -1,7 +1,7 @@
-//! What sources deliver and recordings keep: the collector's records as they are, by process.
+//! Source output: the collector's unchanged records, by process.
 //!
-//! A live session and a recording speak this one language; a [`crate::decode::Decoder`] turns it into items, a
-//! recorder writes it down.
+//! Live sessions and recordings deliver this type. A [`crate::decode::Decoder`] turns it into items, a recorder writes
+//! it to files.
 
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
@@ -10,54 +10,54 @@ pub use roctop_ring::reader::each;
 use roctop_ring::reader::{OpenWork, Thread};
 use roctop_ring::record::{CONTINUATION, Head, Slot};
 
-/// One thing that a source delivers about a process.
+/// One delivery of a source about a process.
 #[derive(Debug)]
 pub enum Raw<'a> {
-    /// The process appeared; first of all about it.
+    /// A process appeared; first delivery of each process.
     Header(&'a Header),
-    /// A text got an id.
+    /// A string id and its bytes.
     Text(u32, &'a [u8]),
-    /// A fact's slots.
+    /// Slots of a fact.
     Fact(&'a [Slot]),
     /// A calibration sample.
     Calibration(&'a [u64; clock::WORDS]),
-    /// A record's slots.
+    /// Slots of a record.
     Record(Thread, &'a [Slot]),
-    /// Records of a thread that were overwritten.
+    /// Number of records of a thread that were overwritten before they were read.
     Lost(Thread, u64),
-    /// The process-wide counters as they stand, see `roctop_ring::layout::counter`.
+    /// Current process-wide counters, see `roctop_ring::layout::counter`.
     Counters(&'a [u64]),
-    /// What is open now.
+    /// Work that is open now.
     Open(&'a OpenWork),
     /// The process ended.
     Ended(Exit, Nanos),
     /// Bytes that the program wrote to its terminal.
     Output(&'a [u8]),
-    /// What the driver told of the GPUs.
+    /// Driver readings of the GPUs.
     Gauges(&'a [Sample]),
-    /// It is this late, CLOCK_BOOTTIME.
+    /// Current time, CLOCK_BOOTTIME.
     Now(Nanos),
 }
 
-/// Receives what a source delivers.
+/// Receiver of a source's deliveries.
 pub trait RawSink {
-    /// Takes one thing. `process` is dense in order of appearance; 0 also for what belongs to none.
+    /// Receives one delivery. `process` is dense in order of appearance; 0 also for deliveries without a process.
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>);
-    /// Takes records of one thread that lie one after the other: as if each came alone.
+    /// Receives consecutive records of one thread. The default passes each to [`RawSink::take`].
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         for record in each(slots) {
             self.take(process, &Raw::Record(thread, record));
         }
     }
-    /// Room of the sink's own for so many slots, see [`roctop_ring::reader::Sink::room`].
+    /// Buffer of the sink for the next `slots` slots, see [`roctop_ring::reader::Sink::room`].
     fn room(&mut self, _slots: usize) -> Option<&mut [Slot]> {
         None
     }
-    /// Takes the first so many slots of the room as [`RawSink::records`] takes slots.
+    /// Commits the first `slots` slots of the buffer as if passed to [`RawSink::records`].
     fn keep(&mut self, _process: ProcessId, _thread: Thread, _slots: usize) {}
 }
 
-/// Two sinks that both get everything.
+/// A sink that passes everything to two others.
 pub struct Tee<'a>(pub &'a mut dyn RawSink, pub &'a mut dyn RawSink);
 
 impl RawSink for Tee<'_> {
@@ -71,19 +71,19 @@ impl RawSink for Tee<'_> {
     }
 }
 
-/// Slots that an empty batch has room for at most: 4 MiB.
+/// Maximum number of slots that an empty batch keeps allocated: 4 MiB.
 const KEPT_SLOTS: usize = 1 << 16;
 
-/// What one poll delivered, kept to be delivered again by another thread.
+/// Output of one poll, buffered for another thread.
 #[derive(Default)]
 pub struct Batch {
     parts: Vec<(ProcessId, Part)>,
-    /// Room for slots of records, so many of which are used.
+    /// Buffer for slots of records, of which `used` are in use.
     room: Vec<Slot>,
     used: usize,
-    /// How processes do: for the screen alone, and no record.
+    /// Health of processes, for the screen only; not a record.
     pub health: Vec<Health>,
-    /// The report on programs without a collector, when it is new; empty when it is withdrawn.
+    /// Report on programs without a collector, if it changed; empty text withdraws it.
     pub missed: Option<String>,
 }
 
@@ -92,7 +92,7 @@ enum Part {
     Text(u32, Vec<u8>),
     Fact(Vec<Slot>),
     Calibration([u64; clock::WORDS]),
-    /// Records of one thread, one after the other; their slots are the next so many of the batch.
+    /// Records of one thread; their slots are the next ones in the buffer.
     Records(Thread, usize),
     Lost(Thread, u64),
     Counters(Vec<u64>),
@@ -104,7 +104,7 @@ enum Part {
 }
 
 impl Part {
-    /// Bytes beside its place in the list, about; of those only that can be many.
+    /// Approximate heap bytes, without small parts.
     fn size(&self) -> usize {
         match self {
             Self::Text(_, bytes) | Self::Output(bytes) => bytes.len(),
@@ -116,7 +116,7 @@ impl Part {
 }
 
 impl Batch {
-    /// With room for so many slots.
+    /// A batch with a buffer for `slots` slots.
     pub fn with_room(slots: usize) -> Self {
         Self {
             room: vec![Slot::default(); slots],
@@ -124,7 +124,7 @@ impl Batch {
         }
     }
 
-    /// Bytes that it takes, about.
+    /// Approximate bytes used.
     pub fn size(&self) -> usize {
         let parts: usize = self
             .parts
@@ -134,17 +134,17 @@ impl Batch {
         self.used * size_of::<Slot>() + parts
     }
 
-    /// Slots of records in it.
+    /// Number of slots of records.
     pub const fn slots(&self) -> usize {
         self.used
     }
 
-    /// Whether it has room of its own for records: there is something to be saved by filling it again.
+    /// Whether the batch has a slot buffer, so that reusing it saves an allocation.
     pub const fn has_room(&self) -> bool {
         !self.room.is_empty()
     }
 
-    /// Forgets what is in it and keeps its room, so that the next poll touches no new memory; of a great burst's not all.
+    /// Empties the batch and keeps its buffer up to [`KEPT_SLOTS`], so that the next poll touches no new memory.
     pub fn clear(&mut self) {
         self.parts.clear();
         self.health.clear();
@@ -154,7 +154,7 @@ impl Batch {
         self.room.shrink_to(KEPT_SLOTS);
     }
 
-    /// Delivers it, in the order in which it came.
+    /// Delivers the parts in their original order.
     pub fn deliver(&self, sink: &mut dyn RawSink) {
         let mut rest = &self.room[..self.used];
         for (process, part) in &self.parts {
@@ -227,7 +227,7 @@ impl RawSink for Batch {
     }
 }
 
-/// Cuts a run of records in two: the first part has about `count` slots, and no record is in both.
+/// Splits a run of records at a record boundary near `count` slots.
 pub fn split(slots: &[Slot], count: usize) -> (&[Slot], &[Slot]) {
     let mut at = count.min(slots.len());
     while slots.get(at).is_some_and(|slot| Head(slot[0]).kind() == CONTINUATION) {

@@ -1,34 +1,34 @@
-//! Agents as the driver publishes them: the KFD topology under `/sys/class/kfd/kfd/topology`.
+//! Agents in the driver's KFD topology, `/sys/class/kfd/kfd/topology`.
 //!
-//! Read by plain open and read below a root that fixtures can set, so that an emulated driver (a preloaded library) or
-//! a saved tree can stand in. Column meanings: rocprofiler-sdk 1.0.0, `agent_info.csv`.
+//! Files are read with plain open and read below a root that tests can set, so that an emulated driver (a preloaded
+//! library) or a saved tree can replace them. Column meanings: rocprofiler-sdk 1.0.0, `agent_info.csv`.
 
 use crate::item::{Agent, AgentKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the driver publishes its topology.
+/// Path of the driver's topology, relative to the root.
 pub const KFD_TOPOLOGY: &str = "sys/class/kfd/kfd/topology";
-/// The same place, as the run-times' own library names it.
+/// The same directory, by the path that the thunk library uses.
 const KFD_TOPOLOGY_OF_THUNK: &str = "sys/devices/virtual/kfd/kfd/topology";
 
-/// One node of the topology: a CPU, a GPU, or both.
+/// A topology node: a CPU, a GPU, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Number of the node's directory.
+    /// Number of its directory.
     pub id: u32,
-    /// `properties`: name and value.
+    /// File `properties`: values by name.
     pub properties: BTreeMap<String, u64>,
-    /// `gpu_id`, 0 for a CPU.
+    /// File `gpu_id`, 0 for a CPU.
     pub gpu_id: u64,
-    /// `name` (`vega20`), empty for a CPU.
+    /// File `name` (`vega20`), empty for a CPU.
     pub model: String,
     /// CPU model from `/proc/cpuinfo`, empty for a GPU.
     pub cpu_model: String,
     /// CPU family from `/proc/cpuinfo`.
     pub cpu_family: u64,
-    /// Bytes of memory banks of the GPU itself.
+    /// Memory of the GPU, bytes.
     pub memory: u64,
     /// Properties of its memory banks.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// What a node would say of an agent, where the driver's own words are missing.
+    /// A node for an agent, if the driver's files are unavailable.
     pub fn of_agent(agent: &Agent) -> Self {
         let mut node = Self {
             id: agent.node,
@@ -54,7 +54,7 @@ impl Node {
             node.properties.insert(name.to_owned(), value);
         };
         if agent.kind == AgentKind::Gpu {
-            // `gfx90a`: major version, then a digit each of minor version and stepping.
+            // `gfx90a`: the last two digits are minor version and stepping, those before them the major version.
             let digits = agent.name.strip_prefix("gfx").filter(|digits| digits.len() > 2);
             let (major, rest) = digits
                 .and_then(|digits| digits.split_at_checked(digits.len() - 2))
@@ -78,17 +78,17 @@ impl Node {
         node
     }
 
-    /// A property; 0 when the driver does not publish it.
+    /// A property; 0 if the driver does not publish it.
     pub fn property(&self, name: &str) -> u64 {
         self.properties.get(name).copied().unwrap_or(0)
     }
 
-    /// True for a GPU.
+    /// Whether the node has a GPU.
     pub fn is_gpu(&self) -> bool {
         self.property("cpu_cores_count") == 0 && self.property("simd_count") > 0
     }
 
-    /// The instruction set's name (`gfx90a`), or the CPU model.
+    /// Name of the instruction set (`gfx90a`), or the CPU model.
     pub fn name(&self) -> String {
         if !self.is_gpu() {
             return self.cpu_model.clone();
@@ -98,7 +98,7 @@ impl Node {
     }
 }
 
-/// Reads all nodes below `root` (`/` on a real machine), by number. Nodes that may not be read are passed over.
+/// Reads all nodes below `root` (`/` on a real machine), sorted by number. Unreadable nodes are skipped.
 pub fn read(root: &Path) -> Vec<Node> {
     let places = [KFD_TOPOLOGY, KFD_TOPOLOGY_OF_THUNK].map(|place| root.join(place).join("nodes"));
     let Some((nodes, entries)) = places

@@ -1,4 +1,5 @@
-//! Numbers and names as text: the only place that rounds. Every kind has a fixed width, so that nothing jumps.
+//! Formats numbers and names: the only module that rounds. Every quantity has a fixed maximum width, so that columns do
+//! not move.
 
 mod error;
 mod name;
@@ -8,11 +9,11 @@ pub use self::error::hip_error;
 pub use self::name::{elide, elide_around, fit, items, short_name, width};
 pub use self::typed::{time, unit_of_time};
 
-/// What is not known.
+/// Sign for an unknown value.
 pub const MISSING: &str = "–";
 
-/// A number with three significant digits that is less than 1000.
-fn three(value: f64) -> String {
+/// Three significant digits of a number below 1000.
+fn three_digits(value: f64) -> String {
     if value < 9.995 {
         format!("{value:.2}")
     } else if value < 99.95 {
@@ -29,13 +30,13 @@ pub fn duration(nanos: u64) -> String {
         return format!("{nanos} ns");
     }
     if value < 999.5e3 {
-        return format!("{} µs", three(value / 1e3));
+        return format!("{} µs", three_digits(value / 1e3));
     }
     if value < 999.5e6 {
-        return format!("{} ms", three(value / 1e6));
+        return format!("{} ms", three_digits(value / 1e6));
     }
     if value < 59.995e9 {
-        return format!("{} s", three(value / 1e9));
+        return format!("{} s", three_digits(value / 1e9));
     }
     let seconds = (nanos + 500_000_000) / 1_000_000_000;
     if seconds < 3600 {
@@ -49,7 +50,7 @@ pub fn duration(nanos: u64) -> String {
     }
 }
 
-/// A unit of time.
+/// Unit in which durations are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// ns.
@@ -63,7 +64,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All of them with their words.
+    /// All units with their symbols, smallest first.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Nanos, "ns"),
         (Self::Micros, "us"),
@@ -71,14 +72,14 @@ impl Unit {
         (Self::Seconds, "s"),
     ];
 
-    /// The one after it; after the last comes none.
+    /// The next larger unit; `None` after the largest.
     pub fn next(unit: Option<Self>) -> Option<Self> {
         let at = Self::ALL.iter().position(|known| Some(known.0) == unit);
         Self::ALL.get(at.map_or(0, |at| at + 1)).map(|known| known.0)
     }
 }
 
-/// Nanoseconds in one unit, in at most 8 columns: `0.57 ms`, `9840 ms`; as [`duration`] has them where they take more.
+/// Nanoseconds in a fixed unit, in at most 8 columns: `0.57 ms`, `9840 ms`; as [`duration`] if that is too narrow.
 pub fn duration_in(nanos: u64, unit: Unit) -> String {
     let (scale, word, digits) = match unit {
         Unit::Nanos => (1.0, "ns", 0),
@@ -92,8 +93,8 @@ pub fn duration_in(nanos: u64, unit: Unit) -> String {
     forms.into_iter().find(fits).unwrap_or_else(|| duration(nanos))
 }
 
-/// A duration, or the sign for what is not known.
-pub fn maybe(nanos: Option<u64>) -> String {
+/// A duration, or [`MISSING`].
+pub fn duration_or_missing(nanos: Option<u64>) -> String {
     nanos.map_or_else(|| MISSING.into(), duration)
 }
 
@@ -113,7 +114,7 @@ pub fn timestamp_short(nanos: u64) -> String {
     format!("+{}.{:06}", nanos / 1_000_000_000, nanos / 1000 % 1_000_000)
 }
 
-/// A clock: `00:01:23.4`.
+/// Time of day style: `00:01:23.4`.
 pub fn clock(nanos: u64) -> String {
     let tenths = nanos / 100_000_000;
     let seconds = tenths / 10;
@@ -126,7 +127,7 @@ pub fn clock(nanos: u64) -> String {
     )
 }
 
-/// Bytes in at most 9 columns, in powers of two: `8.00 MiB`.
+/// Bytes with a binary prefix, in at most 9 columns: `8.00 MiB`.
 pub fn bytes(value: u64) -> String {
     if value < 1000 {
         return format!("{value} B");
@@ -135,13 +136,13 @@ pub fn bytes(value: u64) -> String {
     for unit in ["KiB", "MiB", "GiB", "TiB"] {
         scaled /= 1024.0;
         if scaled < 999.5 {
-            return format!("{} {unit}", three(scaled));
+            return format!("{} {unit}", three_digits(scaled));
         }
     }
-    format!("{} PiB", three(scaled / 1024.0))
+    format!("{} PiB", three_digits(scaled / 1024.0))
 }
 
-/// Bytes per second in at most 9 columns, decimal: `24.1 GB/s`.
+/// Bytes per second with a decimal prefix, in at most 9 columns: `24.1 GB/s`.
 pub fn bandwidth(value: f64) -> String {
     if value.is_nan() || value < 0.0 {
         return MISSING.into();
@@ -153,7 +154,7 @@ pub fn bandwidth(value: f64) -> String {
     for unit in ["kB/s", "MB/s", "GB/s", "TB/s"] {
         scaled /= 1000.0;
         if scaled < 999.5 {
-            return format!("{} {unit}", three(scaled));
+            return format!("{} {unit}", three_digits(scaled));
         }
     }
     format!("{:.0} TB/s", scaled.min(9_999.0))
@@ -168,13 +169,13 @@ pub fn count(value: u64) -> String {
     for unit in ["M", "G", "T"] {
         scaled /= 1e3;
         if scaled < 999.5 {
-            return format!("{}{unit}", three(scaled));
+            return format!("{}{unit}", three_digits(scaled));
         }
     }
-    format!("{}P", three((scaled / 1e3).min(999.0)))
+    format!("{}P", three_digits((scaled / 1e3).min(999.0)))
 }
 
-/// A whole number with its thousands apart: `1,234,567`.
+/// A whole number with thousands separators: `1,234,567`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -209,7 +210,7 @@ pub fn rate(value: f64) -> String {
     "999G/s".into()
 }
 
-/// A share (1 is the whole) in per cent, at most 5 columns: `41.2`, `<0.1`, `100`.
+/// A share (1 is the whole) in percent, in at most 5 columns: `41.2`, `<0.1`, `100`.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if !value.is_finite() {
@@ -223,7 +224,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// How a process ended: `exit 0`, `signal 9 SIGKILL`.
+/// Exit of a process: `exit 0`, `signal 9 SIGKILL`.
 pub fn exit(exit: crate::item::Exit) -> String {
     match exit {
         crate::item::Exit::Code(code) => format!("exit {code}"),
@@ -232,7 +233,7 @@ pub fn exit(exit: crate::item::Exit) -> String {
     }
 }
 
-/// The name of a signal of Linux; empty for those without one (the real-time signals).
+/// Name of a Linux signal; empty for real-time signals, which have none.
 pub fn signal_name(number: i32) -> &'static str {
     match number {
         1 => "SIGHUP",

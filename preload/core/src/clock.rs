@@ -1,6 +1,6 @@
-//! Raw ticks and calibration samples. Turning ticks into time is the reader's work.
+//! Raw ticks and calibration samples. The reader converts ticks to time.
 //!
-//! The counter of the processor when it is invariant and the kernel itself keeps time by it; else CLOCK_BOOTTIME.
+//! The processor's counter if it is invariant and the kernel itself uses it for time; otherwise CLOCK_BOOTTIME.
 
 #![expect(unsafe_code, reason = "rdtsc, cpuid and clock_gettime")]
 
@@ -9,13 +9,13 @@ use roctop_ring::layout::clock;
 use roctop_ring::map::RingFile;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// Kind of the ticks, fixed at start; 0 not decided yet. Not wiped by fork: it is the machine's.
+/// Kind of the ticks, fixed at the start; 0 undecided. Not wiped on fork: it is a property of the machine.
 static KIND: AtomicU64 = AtomicU64::new(0);
 
-/// Address of the function that [`set_hsa_time`] was given, 0 for none.
+/// Address of the function passed to [`set_hsa_time`], 0 for none.
 static HSA_TIME_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the function that gives the HSA system domain's time, ns, at a time of CLOCK_BOOTTIME; `None` when HSA ends.
+/// Sets the function that returns the HSA system domain's time, ns, at a time of CLOCK_BOOTTIME; `None` when HSA ends.
 pub fn set_hsa_time(function: Option<fn(u64) -> u64>) {
     let address = function.map_or(0, |function| function as usize);
     HSA_TIME_AT.store(address as u64, Ordering::Release);
@@ -34,7 +34,7 @@ pub fn now() -> u64 {
     time(libc::CLOCK_BOOTTIME)
 }
 
-/// What a reading takes, ps: the least of some rounds, since somebody else may have the processor in between.
+/// Cost of a reading, ps: the minimum of several rounds, because the thread may be descheduled in one.
 pub(crate) fn cost() -> u64 {
     const READINGS: u64 = 64;
     let round = |_| {
@@ -87,8 +87,8 @@ fn time(which: i32) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// By how much another clock is ahead of CLOCK_BOOTTIME, brought there by the boot clock on both sides of it, and the
-/// bracket's width, ns: the narrowest of five. None when the clock does not answer.
+/// How far another clock is ahead of CLOCK_BOOTTIME, and the width of the bracket, both ns: the narrowest bracket of
+/// five. The bracket is two readings of the boot clock around one of the other. `None` if the clock returns 0.
 pub fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
     let mut best: Option<(i64, u64)> = None;
     for _ in 0..ROUNDS {
@@ -104,12 +104,12 @@ pub fn ahead(mut read: impl FnMut() -> u64) -> Option<(i64, u64)> {
     best
 }
 
-/// By how much a clock of the system's is ahead of CLOCK_BOOTTIME, ns.
+/// How far a system clock is ahead of CLOCK_BOOTTIME, ns.
 pub fn boottime_to(which: i32) -> i64 {
     ahead(|| time(which)).map_or(0, |(ahead, _)| ahead)
 }
 
-/// The HSA time of the moment at which CLOCK_BOOTTIME showed `boottime`, 0 when HSA is not up.
+/// The HSA time when CLOCK_BOOTTIME was `boottime`; 0 if HSA is not running.
 fn hsa_time_at(boottime: u64) -> u64 {
     let address = HSA_TIME_AT.load(Ordering::Acquire) as usize;
     if address == 0 {
@@ -120,7 +120,7 @@ fn hsa_time_at(boottime: u64) -> u64 {
     function(boottime)
 }
 
-/// Takes a calibration sample, the best of five, into the file. Skipped when another thread takes one.
+/// Writes a calibration sample to the file, the best of five. Does nothing if another thread is taking one.
 pub fn calibrate(file: &RingFile) {
     if word(word::CALIBRATING).swap(1, Ordering::Acquire) != 0 {
         return;
@@ -134,11 +134,12 @@ pub fn calibrate(file: &RingFile) {
         let before = now();
         let boot = time(libc::CLOCK_BOOTTIME);
         let after = now();
-        // Each clock once more on the other side, so that all stand for the middle of the bracket.
+        // A second reading of each clock on the other side, so that all times are those of the bracket's middle.
         let real = middle(real, time(libc::CLOCK_REALTIME));
         let raw = middle(raw, time(libc::CLOCK_MONOTONIC_RAW));
         let monotonic = middle(monotonic, time(libc::CLOCK_MONOTONIC));
-        // By the whole round: a thread put aside between two of its reads spoils the clocks outside of the bracket too.
+        // The width of the whole round: descheduling between any two readings also spoils the clocks outside the
+        // bracket.
         let whole = now().saturating_sub(began);
         if whole < narrowest {
             narrowest = whole;

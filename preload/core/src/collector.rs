@@ -1,8 +1,9 @@
-//! What back-ends call to record something. Everything here is the hot path, except facts and texts.
+//! The functions by which back-ends record. All are on the hot path, except facts and texts.
 //!
-//! A call: [`api_enter`], the real function, [`api_exit`]. Work of the GPU: [`dispatch`], [`copy`], by whichever thread
-//! learns of its end. ROC-TX: [`mark`], [`push`], [`pop`], [`start`], [`stop`]. Texts become ids by
-//! [`Process::intern`](crate::process::Process::intern), facts go through [`Process::fact`](crate::process::Process::fact).
+//! A call: [`api_enter`], the real function, [`api_exit`]. GPU work: [`dispatch`] and [`copy`], called by the thread
+//! that learns of its end. ROC-TX: [`mark`], [`push`], [`pop`], [`start`], [`stop`].
+//! [`Process::intern`](crate::process::Process::intern) turns texts into ids;
+//! [`Process::fact`](crate::process::Process::fact) appends facts.
 
 use crate::process;
 use crate::thread::{self, Thread};
@@ -17,7 +18,7 @@ use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::ClosedRange;
 
-/// An API call that was entered.
+/// An API call in progress.
 #[derive(Clone, Copy)]
 pub struct Call {
     /// Its thread.
@@ -26,7 +27,7 @@ pub struct Call {
     pub start: u64,
     /// Its correlation id.
     pub correlation: u64,
-    /// Correlation id of the call around it, 0 for none.
+    /// Correlation id of the enclosing call, 0 for none.
     pub parent: u64,
     /// Domain.
     pub domain: Domain,
@@ -34,7 +35,8 @@ pub struct Call {
     pub op: u16,
 }
 
-/// A call begins on this thread. `wanted` is the bit of `roctop_ring::session::wanted` for its kind. None: not recorded.
+/// A call begins on this thread. `wanted` is the bit of `roctop_ring::session::wanted` for its kind. `None`: not
+/// recorded.
 #[inline(always)]
 pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
     if !control::is_wanted(wanted) {
@@ -43,7 +45,7 @@ pub fn api_enter(domain: Domain, op: u16, wanted: u64) -> Option<Call> {
     enter_on(thread::current()?, domain, op)
 }
 
-/// The same on this thread's state, of a kind that is wanted.
+/// As [`api_enter`], with this thread's state, for a kind that is wanted.
 #[inline(always)]
 pub fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call> {
     let correlation = thread.correlate();
@@ -60,13 +62,13 @@ pub fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call
     })
 }
 
-/// A call returned. `status` is its return code where that is one; `arg` what people ask for.
+/// A call returned. `status` is its return code if it has one; `arg` its most relevant argument.
 #[inline(always)]
 pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
     exit_at(clock::now(), call, status, arg);
 }
 
-/// The same of a call that returned at `end`, ticks.
+/// As [`api_exit`], for a call that returned at `end`, ticks.
 #[inline(always)]
 pub fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
     call.thread.current.set(call.parent);
@@ -91,7 +93,7 @@ pub fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, argu
     }
 }
 
-/// The payload of an API call, put together in registers: what `ApiCall::payload` gives.
+/// The payload of an API call, as `ApiCall::payload` makes it, but built in registers.
 #[inline(always)]
 fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_WORDS] {
     let code = u64::from(status.unwrap_or(0).cast_unsigned());
@@ -99,7 +101,7 @@ fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_
     [call.start, end, call.correlation, call.parent, kind, arg]
 }
 
-/// 1 when one source has claimed the dispatches.
+/// 1 after a source has claimed the dispatches.
 static DISPATCHES_CLAIMED: AtomicU64 = AtomicU64::new(0);
 
 /// From now on only [`counted_dispatch`] records kernels: counter values refer to its records.
@@ -107,7 +109,7 @@ pub fn claim_dispatches() {
     DISPATCHES_CLAIMED.store(1, Ordering::Release);
 }
 
-/// Has one source claimed the dispatches?
+/// Whether a source has claimed the dispatches.
 #[inline]
 pub fn are_dispatches_claimed() -> bool {
     DISPATCHES_CLAIMED.load(Ordering::Relaxed) != 0
@@ -349,7 +351,7 @@ fn put(words: &[AtomicU64], at: usize, value: u64) {
 #[inline]
 fn marking() -> Option<&'static Thread> {
     let Some(thread) = thread::current() else {
-        // A signal handler's, while the thread works for the collector.
+        // The call is a signal handler's, while the thread works for the collector.
         if let Some(process) = process::get().filter(|_| thread::is_helping()) {
             process.count(counter::REENTRANT, 1);
         }
@@ -359,7 +361,7 @@ fn marking() -> Option<&'static Thread> {
     Some(thread)
 }
 
-/// A long text as a string's id, a short one as itself.
+/// The words of a text: a string id if it is long, otherwise its bytes.
 fn long(text: &[u8]) -> (u32, &[u8]) {
     if text.len() <= Marker::INLINE_TEXT {
         return (0, text);
@@ -385,7 +387,7 @@ fn write(
     level: u16,
     text: &[u8],
 ) {
-    // A text that is kept as a string is not written a second time.
+    // A text that is stored as a string is not written again.
     let text = if text_id == 0 { text } else { &[] };
     let payload = Marker::payload(times, correlation, range_id, text_id, level, text);
     let slots = Marker::slots(text.len());

@@ -1,4 +1,4 @@
-//! What the environment says: read once, kept over forks.
+//! Settings from the environment: read once, kept across forks.
 
 #![expect(unsafe_code, reason = "getauxval")]
 
@@ -7,7 +7,7 @@ use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_LEVEL, ENV_NO_FLIGHT, ENV_PAUSE
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Slots of an application thread's ring when nothing else is asked.
+/// Slots of an application thread's ring by default.
 pub const RING_SLOTS: u64 = 16 * 1024;
 
 /// The collector's settings.
@@ -15,19 +15,19 @@ pub const RING_SLOTS: u64 = 16 * 1024;
 pub struct Config {
     /// The session's directory.
     pub session: PathBuf,
-    /// Slots of an application thread's ring; that of completions and that of the first thread have four times as many.
+    /// Slots of an application thread's ring. The rings of completions and of the first thread have four times as many.
     pub ring_slots: u64,
-    /// Nothing is recorded before the program asks for it.
+    /// Nothing is recorded until the program requests it.
     pub is_paused: bool,
-    /// Pauses inside of others change nothing, nor does what resumes inside.
+    /// Nested pauses and resumes are counted: an inner pair changes nothing.
     pub counts_pauses: bool,
-    /// The level of timing that is asked for.
+    /// The requested level of timing.
     pub level: Option<Level>,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
 
-/// The settings; none when this process is not to be traced.
+/// The settings; `None` if this process is not traced.
 pub fn config() -> Option<&'static Config> {
     CONFIG.get_or_init(read).as_ref()
 }
@@ -47,7 +47,7 @@ fn read() -> Option<Config> {
     })
 }
 
-/// The level that the variables ask for. The viewer refuses what cannot be meant; here that counts as not asked.
+/// The level that the variables request. The viewer rejects invalid values; here they count as no request.
 fn level(number: Option<&str>, has_no_files: bool) -> Option<Level> {
     let asked = number.and_then(Level::parse);
     if has_no_files {
@@ -60,7 +60,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// A power of two between 64 and 2^24, nearest below what was asked for.
+/// A power of two between 64 and 2^24, at most the requested number.
 fn ring_slots(asked: Option<&str>) -> u64 {
     let slots = asked
         .and_then(|text| text.trim().parse::<u64>().ok())

@@ -1,4 +1,4 @@
-//! The session's control words: mapped read-only, read with the load that tests the switch.
+//! The session's control words: mapped read-only, read by the load that tests the switch.
 
 #![expect(unsafe_code, reason = "mapping of a file that others write")]
 
@@ -16,7 +16,7 @@ const WORDS_READ: usize = 8;
 #[repr(C, align(64))]
 struct Words([AtomicU64; WORDS_READ]);
 
-/// What counts when the session has no control file: recording, the usual wanted.
+/// Values without a control file: recording is on, with the usual kinds of record.
 static DEFAULT: Words = {
     let mut words = [const { AtomicU64::new(0) }; WORDS_READ];
     words[control::RECORDING] = AtomicU64::new(1);
@@ -62,7 +62,7 @@ fn load(at: usize) -> u64 {
     words().map_or(0, |words| words[at % WORDS_READ].load(Ordering::Relaxed))
 }
 
-/// Is this kind of record to be written now? `bit` is one of `roctop_ring::session::wanted`.
+/// Whether this kind of record is written now. `bit` is one of `roctop_ring::session::wanted`.
 #[inline(always)]
 pub fn is_wanted(bit: u64) -> bool {
     words().is_some_and(|words| {
@@ -72,7 +72,7 @@ pub fn is_wanted(bit: u64) -> bool {
     })
 }
 
-/// Is this kind of record asked for, even if recording is off now?
+/// Whether this kind of record is requested, even while recording is off.
 #[inline]
 pub fn is_asked(bit: u64) -> bool {
     load(control::WANTED) & bit != 0
@@ -84,13 +84,13 @@ pub fn dispatch_source() -> u64 {
     load(control::DISPATCH_SOURCE)
 }
 
-/// Shall hardware counters rest?
+/// Whether hardware counters are paused.
 #[inline]
 pub fn counters_rest() -> bool {
     load(control::COUNTERS_REST) != 0
 }
 
-/// Is recording on, for the viewer and for the program?
+/// Whether recording is on, by the viewer and by the program.
 #[inline]
 pub fn is_recording() -> bool {
     load(control::RECORDING) != 0 && word(word::PAUSED).load(Ordering::Relaxed) == 0

@@ -1,11 +1,11 @@
-//! The panic wall and errno. Every exported function and every callback goes through here.
+//! The panic wall and errno. Every exported function and every callback runs behind it.
 
 #![expect(unsafe_code, reason = "the C library's errno")]
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `body`; a panic inside switches the collector off for good and gives `otherwise`.
+/// Runs `body`; a panic inside permanently switches the collector off and returns `otherwise`.
 #[inline(always)]
 pub fn wall<R>(otherwise: R, body: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -28,8 +28,8 @@ fn fallen() {
     }
 }
 
-/// Keeps errno over a slow path, and cancellation away: what sleeps or opens a file here would end the thread inside of a
-/// frame that nothing may unwind.
+/// Preserves errno across a slow path, and disables cancellation. A thread cancelled in a sleep or an open here would
+/// unwind a frame that must not be unwound.
 pub struct Errno {
     code: i32,
     cancel: c_int,
@@ -43,7 +43,7 @@ unsafe extern "C" {
 }
 
 impl Errno {
-    /// Remembers errno as it is.
+    /// Stores the current errno.
     pub fn keep() -> Self {
         // SAFETY: the C library gives a valid address for the calling thread.
         let code = unsafe { *libc::__errno_location() };

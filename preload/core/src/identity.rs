@@ -1,4 +1,4 @@
-//! Who this process is: the constant part of its ring files' headers.
+//! Identity of this process: the constant part of its ring files' headers.
 
 #![expect(unsafe_code, reason = "getpid and its relatives")]
 
@@ -50,7 +50,8 @@ pub(crate) fn pid() -> u32 {
 /// Start of this process, clock ticks since boot.
 pub(crate) fn start_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold anything, so count from the last one. Field 22; the state is field 3.
+    // The name in parentheses may contain any byte, so the fields are counted from the last one. Field 22; the state is
+    // field 3.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     rest.split_ascii_whitespace()
         .nth(19)

@@ -1,7 +1,7 @@
-//! The process's level of timing: where it starts, and each step down.
+//! The process's level of timing: its initial value, and each step down.
 //!
-//! One word of the switch page, so a forked child starts again. It only grows. Each step is a status in the ring, and the
-//! viewer shows the last one: no step is silent.
+//! One word of the switch page, so a forked child starts again. The level only grows. Each step is a status in the
+//! ring, and the viewer shows the last one.
 
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -14,36 +14,37 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// The user asked for it.
+    /// The user requested it.
     Asked = 1,
     /// The collector panicked.
     Panic = 2,
-    /// A barrier packet's signal of the collector stayed as it was, and a later one of the run-time's completed.
+    /// A barrier packet's signal of the collector did not complete, and a later one of the run-time did.
     ProbeFailed = 3,
-    /// A packet's signal of the collector stayed as it was, and a later packet of its queue completed.
+    /// A packet's signal of the collector did not complete, and a later packet of its queue did.
     NeverCame = 4,
-    /// Times of the GPU are zero.
+    /// The GPU's times are zero.
     NoTimes = 5,
-    /// A signal's times are those of the packet that had it before.
+    /// A signal's times are those of the packet that used it before.
     StaleTimes = 6,
-    /// A kernel ended before it began, or before it was submitted by far more than others.
+    /// A kernel ended before it began, or began much longer before its submission than others.
     WrongTimes = 7,
-    /// There is no file for what is in flight.
+    /// There is no flight file.
     NoFile = 8,
-    /// The run-time has no memory for signals of the collector.
+    /// The run-time has no memory for the collector's signals.
     NoMemory = 9,
-    /// The run-time made no signals for the collector.
+    /// The run-time created no signals for the collector.
     NoSignals = 10,
-    /// The run-time refused to make a queue for interception.
+    /// The run-time refused to create a queue for interception.
     NoProxy = 11,
-    /// The GPU is one on which files are not used until it was tested.
+    /// The GPU is of a type for which flight files must be tested first.
     Untested = 12,
-    /// Launches came through no known queue.
+    /// Launches came through an unknown queue.
     Unseen = 13,
 }
 
 impl Reason {
-    /// Does it say that signals of the collector do not work where they are? Else queues that have them there keep them.
+    /// Whether the reason is that the collector's signals do not work in their memory. For other reasons, queues keep
+    /// those that they have.
     const fn is_of_signals(self) -> bool {
         matches!(
             self,
@@ -51,7 +52,7 @@ impl Reason {
         )
     }
 
-    /// As a sentence goes on.
+    /// The reason, as the end of a sentence.
     const fn text(self) -> &'static str {
         match self {
             Self::Asked => "asked for by --level, ROCTOP_LEVEL or ROCTOP_NO_FLIGHT_FILES",
@@ -71,7 +72,7 @@ impl Reason {
     }
 }
 
-/// The level now.
+/// The current level.
 #[inline]
 pub fn current() -> Level {
     match word(word::LEVEL).load(Ordering::Relaxed).checked_sub(1) {
@@ -80,33 +81,33 @@ pub fn current() -> Level {
     }
 }
 
-/// 1 when signals in flight files did not work.
+/// 1 if signals in flight files have failed.
 static DOUBTED: AtomicU64 = AtomicU64::new(0);
-/// Grows with each step, and where a GPU allows more than before.
+/// Incremented with each step, and when a GPU allows more than before.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
-/// Do signals in flight files work, as far as is known?
+/// Whether signals in flight files work, as far as is known.
 pub fn has_good_files() -> bool {
     DOUBTED.load(Ordering::Relaxed) == 0
 }
 
-/// A number that is another one when queues have to look at the level again.
+/// A number that changes when queues must read the level again.
 #[inline]
 pub fn changes() -> u64 {
     CHANGES.load(Ordering::Relaxed)
 }
 
-/// Queues look at the level again.
+/// Makes queues read the level again.
 pub fn changed() {
     CHANGES.fetch_add(1, Ordering::Release);
 }
 
-/// The level that the user asked for; none when roctop chooses.
+/// The level that the user requested; `None` if roctop chooses.
 pub fn asked() -> Option<Level> {
     crate::config::config().and_then(|config| config.level)
 }
 
-/// The process starts: at the level that is asked for.
+/// Starts the process at the requested level.
 pub(crate) fn begin(process: &Process) {
     let level = asked().unwrap_or_default();
     word(word::LEVEL).store(u64::from(level.number()) + 1, Ordering::Relaxed);
@@ -118,13 +119,13 @@ pub(crate) fn begin(process: &Process) {
     }
 }
 
-/// The level is `to` from now on, unless it is further down already. `place` is the queue's or agent's number that gave the
-/// reason. True when this call made the step.
+/// Steps down to level `to`, unless the process is further down already. `place` is the number of the queue or agent
+/// that gave the reason. Returns true if this call made the step.
 pub fn step_down(to: Level, reason: Reason, place: u32) -> bool {
     step_down_because(to, reason, place, "")
 }
 
-/// The same with the reason in other words.
+/// As [`step_down`], with the reason in other words.
 #[cold]
 pub fn step_down_because(to: Level, reason: Reason, place: u32, more: &str) -> bool {
     let from = current();

@@ -1,11 +1,11 @@
-//! The collector's core: what every back-end writes through. It knows no back-end and exports no symbol.
+//! The collector's core, through which every back-end writes. It knows no back-end and exports no symbol.
 //!
 //! A back-end tests one word of the switch page ([`state`]), takes the thread's ring ([`thread`]) and writes
-//! ([`collector`]). The first record makes the ring file ([`process`]). A fork wipes the switch page: a child begins again,
-//! lazily.
+//! ([`collector`]). The first record creates the ring file ([`process`]). A fork wipes the switch page, so a child
+//! starts again at its first call.
 //!
-//! Rules: nothing happens without `ROCTOP_SESSION`; errno is kept; no allocation, lock, system call or text on the hot
-//! path; a panic behind the wall ([`guard`]) switches the collector off for good and the program goes on.
+//! Rules: nothing happens without `ROCTOP_SESSION`. errno is preserved. The hot path has no allocation, lock, system
+//! call or text. A panic behind the wall ([`guard`]) permanently switches the collector off, and the program continues.
 
 #![deny(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The process's ring files: made at first use, chained when their rings are all taken, kept to a budget.
+//! The process's ring files: created at first use, chained when all rings are taken, kept within a budget.
 
 #![expect(unsafe_code, reason = "the process's state behind the switch page, statfs")]
 
@@ -22,52 +22,52 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::OnceLock;
 
 const CALIBRATION_TICKS: u64 = 1 << 35;
-/// The second sample comes early, so that a reader has a slope soon; then the distances double.
+/// The second sample is early, so that a reader soon has a slope; then the intervals double.
 const FIRST_CALIBRATION_TICKS: u64 = 1 << 22;
 
-/// One ring file and the threads' states that go with its entries.
+/// One ring file and the thread states of its entries.
 pub struct Chunk {
     /// The file.
     pub file: RingFile,
     pub(crate) slab: Slab,
-    /// Number of its entry 0 over all files.
+    /// Number of its entry 0, counted over all files.
     pub(crate) base: usize,
 }
 
-/// This process as the collector sees it. Lives for ever once made.
+/// The collector's state of this process. Never freed.
 pub struct Process {
-    /// Address of the state that a parent had before it forked. Nobody uses it here; without it a leak checker in the child
-    /// would report it to the program as lost.
+    /// Address of the state that the parent had before a fork. Unused; without it a leak checker in the child would
+    /// report that state as lost.
     _parents: u64,
     config: &'static Config,
-    /// When the collector started, ticks and CLOCK_BOOTTIME ns.
+    /// When the collector started: ticks, and ns of CLOCK_BOOTTIME.
     started: u64,
     started_at: u64,
     header: Header,
     name: String,
     chunks: [OnceLock<Box<Chunk>>; FILES],
     growing: AtomicU64,
-    /// Bytes that all files may take, and what is left of them.
+    /// Total bytes for all files, and the bytes left.
     whole_budget: u64,
     budget: AtomicU64,
-    /// What of it files for dispatches in flight may take.
+    /// Bytes left for flight files.
     flight_budget: AtomicU64,
     ring_slots: AtomicU64,
     strings: Table,
-    /// Files for dispatches in flight made.
+    /// Number of flight files created.
     flights: AtomicU64,
-    /// Notices that are in the file.
+    /// Number of notices already in the file.
     pub(crate) notices_written: AtomicU64,
-    /// Start/stop ranges begun.
+    /// Number of start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
     pub(crate) streams: Streams,
 }
 
-/// Address of the newest state, outside of the page that a fork wipes.
+/// Address of the newest state, outside the page that is wiped on a fork.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
 
-/// The process's state, made when it is not there yet; none when this process is not traced. Slow path: keeps errno.
+/// The process's state, created if necessary; `None` if this process is not traced. Slow path: preserves errno.
 pub fn ensure() -> Option<&'static Process> {
     loop {
         match word(word::COLLECTOR).load(Ordering::Acquire) {
@@ -90,7 +90,7 @@ pub fn ensure() -> Option<&'static Process> {
     }
 }
 
-/// The process's state, when it is there.
+/// The process's state, if it exists.
 #[inline(always)]
 pub fn get() -> Option<&'static Process> {
     let address = word(word::PROCESS).load(Ordering::Acquire) as usize as *const Process;
@@ -134,10 +134,10 @@ fn start() {
     notices::write(process);
 }
 
-/// There is no ring to say it in: an empty file's name says why.
+/// Reports why there is no ring: in the name of an empty file.
 fn leave_word(config: &Config, error: &io::Error) {
     let header = identity::header(clock::kind());
-    // Without a number of the system's it is no tmpfs.
+    // An error without a system error number means that the directory is not on a tmpfs.
     let errno = error.raw_os_error().unwrap_or(libc::EOPNOTSUPP);
     let name = refused_name(header.pid, header.start_ticks, errno);
     let _ = std::fs::OpenOptions::new()
@@ -179,7 +179,7 @@ impl Process {
         process.first_file()
     }
 
-    /// Makes the first file. A name that is taken is that of an image before exec: the same process, another program.
+    /// Creates the first file. If its name is taken, this process made it before an exec of another program.
     fn first_file(mut self) -> io::Result<Self> {
         for image in 0..1000 {
             let name = ring_name(self.header.pid, self.header.start_ticks, 0);
@@ -200,7 +200,7 @@ impl Process {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Makes file `ordinal`, with smaller rings when there is no room for large ones.
+    /// Creates file `ordinal`, with smaller rings if the budget has no space for large ones.
     fn make(&self, ordinal: u32) -> io::Result<Box<Chunk>> {
         let mut slots = self.ring_slots.load(Ordering::Relaxed);
         let mut halved = 0;
@@ -235,23 +235,23 @@ impl Process {
         }
     }
 
-    /// When the collector started, ticks and CLOCK_BOOTTIME ns of one moment.
+    /// When the collector started: ticks and CLOCK_BOOTTIME ns of the same moment.
     pub const fn started_at(&self) -> (u64, u64) {
         (self.started, self.started_at)
     }
 
-    /// The first file: facts, strings, counters, what is in flight.
+    /// The first file: it contains facts, strings, counters and open calls.
     #[inline]
     pub fn main(&self) -> Option<&RingFile> {
         self.chunks[0].get().map(|chunk| &chunk.file)
     }
 
-    /// The files in the order of their making.
+    /// The files in order of creation.
     pub fn chunks(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().map_while(OnceLock::get).map(Box::as_ref)
     }
 
-    /// Chains one more file. False when another thread is at it or there is no room. Slow path.
+    /// Chains one more file. False if there is no space; true if another thread is already adding one. Slow path.
     pub(crate) fn grow(&self) -> bool {
         if self.growing.swap(1, Ordering::Acquire) != 0 {
             std::thread::yield_now();
@@ -269,10 +269,10 @@ impl Process {
         grown
     }
 
-    /// Maps pages of a file for dispatches in flight, of this number of slots, over memory. Slow path.
+    /// Maps pages of a flight file of `slots` slots at `address`. Slow path.
     ///
     /// # Safety
-    /// As [`Reserved::put`] says.
+    /// As for [`Reserved::put`].
     pub unsafe fn reserve_flight(&self, slots: usize, address: *mut u8) -> io::Result<Reserved> {
         let number = self.flights.fetch_add(1, Ordering::Relaxed);
         let name = self.name.replacen(RING, &format!("{number}.{FLIGHT}"), 1);
@@ -280,9 +280,9 @@ impl Process {
         unsafe { Reserved::put(&self.config.session, &name, slots, address) }
     }
 
-    /// The file of such pages.
+    /// Turns reserved pages into a flight file.
     ///
-    /// Errors: the budget is used up, which is as a full tmpfs; else the system's.
+    /// Errors: `StorageFull` if the budget is used up, as for a full tmpfs; otherwise the system's error.
     pub fn take_flight(&self, reserved: Reserved, slots: usize) -> io::Result<FlightFile> {
         let size = FlightFile::bytes(slots);
         let take = |left: u64| left.checked_sub(size);
@@ -301,7 +301,7 @@ impl Process {
         made
     }
 
-    /// Is the caller this process, and not a child that shares its memory?
+    /// Whether the caller is this process, not a child that shares its memory.
     #[inline]
     pub fn is_this(&self) -> bool {
         self.header.pid == identity::pid()
@@ -315,21 +315,21 @@ impl Process {
         }
     }
 
-    /// What was counted so far.
+    /// Value of a process-wide counter.
     #[inline]
     pub fn counted(&self, at: usize) -> u64 {
         let word = self.main().and_then(|file| file.counter(at));
         word.map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Counts dispatches as submitted. Returns how many were before: the id of the first one, less one.
+    /// Counts dispatches as submitted. Returns the number submitted before: the id of the first one, less one.
     #[inline]
     pub fn submit(&self, count: u64) -> u64 {
         let word = self.main().and_then(|file| file.counter(counter::SUBMITTED));
         word.map_or(0, |word| word.fetch_add(count, Ordering::Relaxed))
     }
 
-    /// Counts what was dropped while a thread was getting its ring.
+    /// Counts records that were dropped while their thread claimed its ring.
     pub(crate) fn count_early(&self) {
         let early = word(word::EARLY).swap(0, Ordering::Relaxed);
         if early > 0 {
@@ -337,7 +337,7 @@ impl Process {
         }
     }
 
-    /// The id of a text; 0 when there is no room.
+    /// The id of a text; 0 if there is no space.
     pub fn intern(&self, text: &[u8]) -> u32 {
         self.main().map_or(0, |file| self.strings.intern(file, text))
     }
@@ -349,14 +349,14 @@ impl Process {
         }
     }
 
-    /// Appends a fact that others do without; it leaves half of the room to them.
+    /// Appends a fact of low priority: it may use only half of the space.
     pub fn minor_fact<const S: usize>(&self, head: roctop_ring::record::Head, payload: &[[u64; 6]; S]) {
         if let Some(facts) = self.main().and_then(RingFile::facts) {
             facts.append_minor(head, payload);
         }
     }
 
-    /// Appends a sentence about the collector itself.
+    /// Appends a status about the collector.
     pub fn say(&self, code: u32, value: u64, text: &str) {
         let fact = Status {
             time: clock::now(),
@@ -367,7 +367,7 @@ impl Process {
         self.fact(Status::head(0, Domain::NONE), &fact.payload());
     }
 
-    /// Appends a name that the program gave to something; `code` says to what.
+    /// Appends the program's name for an object; `code` is the object's kind.
     pub fn name(&self, code: u32, value: u64, name: &[u8]) {
         self.say(code, value, &String::from_utf8_lossy(name));
     }
@@ -379,7 +379,7 @@ impl Process {
         }
     }
 
-    /// Takes a sample when the last one is long ago; for programs in which no thread of ours runs.
+    /// Takes a sample if one is due, in programs where no thread of the collector runs.
     #[inline]
     pub(crate) fn calibrate_when_due(&self, now: u64) {
         let due = word(word::CALIBRATION_DUE);
@@ -399,7 +399,7 @@ impl Process {
         }
     }
 
-    /// Marks the file as closed by an orderly end.
+    /// Marks the file as closed properly.
     pub fn close(&self) {
         self.calibrate();
         if let Some(file) = self.main() {
@@ -408,7 +408,7 @@ impl Process {
     }
 }
 
-/// Writes why the collector is off, where there is a ring to write it to.
+/// Records why the collector is off, if there is a ring file.
 pub(crate) fn say_off(reason: &str) {
     if let Some(process) = get()
         && let Some(file) = process.main()

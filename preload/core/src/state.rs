@@ -1,50 +1,51 @@
-//! The switch page: one word a back-end, tested by every call. A forked child reads zero in all of them.
+//! The switch page: one word per back-end, tested by every call. A forked child reads zero in every word.
 //!
-//! States of a word: [`COLD`] (first use decides), [`ON`], [`OFF`] (for good). The page is wiped by the kernel on fork
-//! (`MADV_WIPEONFORK`), so that a child starts cold without a handler; where the kernel cannot, an atfork handler does.
+//! States of a word: [`COLD`] (undecided until the first use), [`ON`], [`OFF`] (permanent). The kernel wipes the page
+//! on a fork (`MADV_WIPEONFORK`), so a child starts cold without a handler. Where the kernel does not support this, an
+//! atfork handler does it.
 
 #![expect(unsafe_code, reason = "madvise and pthread_atfork")]
 
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// First use decides.
+/// Undecided until the first use.
 pub const COLD: u64 = 0;
 /// Recording may happen.
 pub const ON: u64 = 1;
-/// Off for good in this process.
+/// Permanently off in this process.
 pub const OFF: u64 = 2;
 
 /// Words of the page.
 pub mod word {
-    /// The collector as a whole: the ring file is there.
+    /// The whole collector: the ring file exists.
     pub const COLLECTOR: usize = 0;
     /// HIP calls through the wrapped functions and the tracer callback.
     pub const HIP: usize = 1;
-    /// HSA hooks: set by `OnLoad` of this very process.
+    /// HSA hooks: set by `OnLoad` in this process.
     pub const HSA: usize = 2;
     /// Address of the process's [`crate::process::Process`].
     pub const PROCESS: usize = 3;
     /// Address of the control words.
     pub const CONTROL: usize = 4;
-    /// Held while the ring file is being made.
+    /// Held while the ring file is created.
     pub const LOCK: usize = 5;
-    /// 1 while the program itself paused the recording.
+    /// 1 while the program has paused recording.
     pub const PAUSED: usize = 6;
     /// 1 when the library's thread runs.
     pub const THREAD: usize = 7;
-    /// 1 when the page has been made ready for forks.
+    /// 1 after the page is registered for wiping on fork.
     pub const READY: usize = 8;
     /// Held while a calibration is taken.
     pub const CALIBRATING: usize = 9;
     /// Ticks after which a calibration is due when no thread runs.
     pub const CALIBRATION_DUE: usize = 10;
-    /// 1 when a thread has begun to make the HIP back-end ready.
+    /// 1 after a thread has started to set up the HIP back-end.
     pub const HIP_BEGUN: usize = 11;
-    /// Records dropped before there was a place to count them.
+    /// Records dropped before the ring file could count them.
     pub const EARLY: usize = 12;
-    /// How often the program asked for recording and did not take it back, where that is counted.
+    /// Number of the program's resume requests without a matching pause, if pauses are counted.
     pub const RESUMED: usize = 13;
-    /// The level of timing, plus one; 0 before it was chosen.
+    /// The level of timing plus one; 0 before it is chosen.
     pub const LEVEL: usize = 14;
 }
 
@@ -54,7 +55,7 @@ const WORDS: usize = 512;
 #[repr(C, align(4096))]
 pub struct Page([AtomicU64; WORDS]);
 
-/// The page itself, for code that tests it without a function: word `w` is at byte `8 * w`.
+/// The page for code that tests it without a function call: word `w` is at byte `8 * w`.
 pub static PAGE: Page = Page([const { AtomicU64::new(0) }; WORDS]);
 
 /// A word of the page.
@@ -64,22 +65,22 @@ pub fn word(at: usize) -> &'static AtomicU64 {
     &PAGE.0[at % WORDS]
 }
 
-/// Is this back-end on? The test of the hot path.
+/// Whether this back-end is on: the test on the hot path.
 #[inline(always)]
 pub fn is_on(at: usize) -> bool {
-    // Acquire: pairs with the release store in `switch_on`; what the back-end prepared is seen. Free on x86-64.
+    // Acquire: pairs with the release store in `switch_on`, so what the back-end prepared is visible. Free on x86-64.
     word(at).load(Ordering::Acquire) == ON
 }
 
-/// Switches a back-end on, unless all is off for good.
+/// Switches a back-end on, unless the collector is permanently off.
 pub fn switch_on(at: usize) {
     let _ = word(at).compare_exchange(COLD, ON, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-/// Control words that want nothing: what every test of them sees from then on.
+/// Control words that want nothing: every test reads these once the collector is off.
 static NOTHING: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
-/// Switches everything off for good in this process.
+/// Switches the collector permanently off in this process.
 pub fn switch_off() {
     word(word::CONTROL).store((&raw const NOTHING).addr() as u64, Ordering::Release);
     for at in [word::COLLECTOR, word::HIP, word::HSA] {
@@ -87,7 +88,7 @@ pub fn switch_off() {
     }
 }
 
-/// Lets the page start again in forked children. Once; slow path.
+/// Makes forked children start with an empty page. Called once; slow path.
 pub fn wipe_on_fork() {
     if word(word::READY).swap(1, Ordering::AcqRel) != 0 {
         return;

@@ -1,4 +1,4 @@
-//! Streams by handle: a dense number for each, a new one when a handle is used again.
+//! Streams by handle: each gets a dense number, and a new one when its handle is reused.
 
 use crate::clock;
 use crate::process::Process;
@@ -7,15 +7,15 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 
 const PLACES: usize = 4096;
 const PROBES: usize = 64;
-/// A place whose stream was destroyed.
+/// An entry whose stream was destroyed.
 const GONE: u64 = u64::MAX;
 
-/// `hipStreamLegacy`: the null stream by another name.
+/// `hipStreamLegacy`: another name of the null stream.
 pub const LEGACY: u64 = 1;
 /// `hipStreamPerThread`.
 pub const PER_THREAD: u64 = 2;
 
-/// What happened to a stream, as in the record's `state`.
+/// Event of a stream, as in the record's `state`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Created or first seen.
@@ -59,7 +59,7 @@ fn start(key: u64) -> usize {
     (key ^ key >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
 }
 
-/// A stream's key: its handle; that of the per-thread stream is one for each thread.
+/// A stream's key: its handle. The per-thread stream has one key per thread.
 fn key(handle: u64, tid: u32) -> u64 {
     if handle == PER_THREAD {
         PER_THREAD | u64::from(tid) << 32
@@ -94,7 +94,8 @@ impl Process {
             };
             let seen = place[0].load(Ordering::Acquire);
             if seen == key {
-                // Another thread is at it: it writes the number at once, or has taken it away and the key is next.
+                // Another thread is adding it: it stores the number at once, or has removed the entry, and then the key
+                // is tested again.
                 loop {
                     let number = place[1].load(Ordering::Acquire);
                     if number != 0 {
@@ -122,7 +123,7 @@ impl Process {
         0
     }
 
-    /// A stream was destroyed: its handle may be given to another one.
+    /// A stream was destroyed: its handle may be reused.
     pub fn stream_destroyed(&self, handle: u64, tid: u32) {
         if let Some(place) = self.streams.find(key(handle, tid)) {
             let number = place[1].swap(0, Ordering::AcqRel);

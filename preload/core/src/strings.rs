@@ -1,6 +1,6 @@
-//! Texts become ids, equal texts the same id: a lock-free table of this process over the ring file's strings.
+//! Texts become ids, equal texts the same id: a lock-free table of this process in front of the ring file's strings.
 //!
-//! A text that two threads bring at the same instant may get two ids; both name it rightly.
+//! A text that two threads add at the same time may get two ids; both are valid.
 
 #![expect(unsafe_code, reason = "a table in memory that is zero and not there yet")]
 
@@ -12,20 +12,20 @@ use roctop_ring::writer::MAX_TEXT;
 const PLACES: usize = 1 << 17;
 const PROBES: usize = 64;
 
-/// The table. A place holds the upper half of the text's hash and its id; 0 is free.
+/// The table. An entry contains the upper half of the text's hash, and its id; 0 is free.
 pub(crate) struct Table {
     places: Box<[AtomicU64]>,
 }
 
 impl Table {
-    /// An empty table; its memory is touched only where it is used.
+    /// An empty table; memory is touched only where it is used.
     pub(crate) fn new() -> Self {
         // SAFETY: zero is a value of every place.
         let places = unsafe { Box::new_zeroed_slice(PLACES).assume_init() };
         Self { places }
     }
 
-    /// The id of `text`, kept in `file` when it is new; 0 when there is no room.
+    /// The id of `text`, stored in `file` if it is new; 0 if there is no space.
     pub(crate) fn intern(&self, file: &RingFile, text: &[u8]) -> u32 {
         let text = match text.get(..MAX_TEXT) {
             Some(cut) if cut.len() < text.len() => {
@@ -42,7 +42,7 @@ impl Table {
             let Some(place) = self.places.get((hash as usize).wrapping_add(step) % PLACES) else {
                 break;
             };
-            // Acquire: pairs with the store below; the text behind the id is seen.
+            // Acquire: pairs with the store below, so the text of the id is visible.
             let seen = place.load(Ordering::Acquire);
             if seen == 0 {
                 let id = file.strings().map_or(0, |strings| strings.add(text));

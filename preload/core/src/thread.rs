@@ -1,4 +1,4 @@
-//! A thread and its ring: claimed at its first record, given back when it ends.
+//! A thread and its ring: claimed at the thread's first record, released when it ends.
 
 #![expect(unsafe_code, reason = "per-thread state reached through one pointer, pthread keys")]
 
@@ -18,31 +18,31 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::OnceLock;
 
-/// The thread is about to get a ring: a signal handler's records are counted as dropped.
+/// The thread is claiming a ring: records of a signal handler are counted as dropped.
 const CLAIMING: usize = 1;
-/// The thread asked and there was no ring.
+/// The thread asked for a ring and there was none.
 const NONE: usize = 2;
-/// The thread works for the collector itself: what it calls is nothing to record.
+/// The thread works for the collector: its calls are not recorded.
 const ASIDE: usize = 3;
 /// Values above this are addresses.
 const LAST_MARK: usize = ASIDE;
 
-/// A call that a run-time's callback announced, until it returns. All zero: none.
+/// A call that a run-time's callback has announced and that has not returned. All zero: none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnnouncedCall {
     /// Enter, ticks.
     pub start: u64,
     /// Its correlation id.
     pub correlation: u64,
-    /// Correlation id of the call around it, 0 for none.
+    /// Correlation id of the enclosing call, 0 for none.
     pub parent: u64,
-    /// The run-time's number of it.
+    /// The run-time's number of the call.
     pub op: u32,
     /// Address of the exit function of another tool, 0 for none.
     pub exit: usize,
 }
 
-/// A thread's state. All zero means: nobody has it; a forked child reads its parent's states as such.
+/// A thread's state. All zero: unowned. A forked child reads all states as zero.
 #[repr(C, align(128))]
 pub struct Thread {
     live: Cell<u64>,
@@ -51,11 +51,12 @@ pub struct Thread {
     pub hip_frame: Cell<usize>,
     /// Correlation id of the call that this thread is in, 0 for none.
     pub current: Cell<u64>,
-    /// Correlation id of the cooperative launch that this thread is in, while HIP is made to give its packets signals; else 0.
+    /// Correlation id of the cooperative launch that this thread is in, while HIP is made to give its packets signals;
+    /// otherwise 0.
     pub cooperative: Cell<u64>,
-    /// Address of the queue whose packets this thread hands to the SDK, 0 for none.
+    /// Address of the queue whose packets this thread passes to the SDK, 0 for none.
     pub handing: Cell<usize>,
-    /// The call that this thread is in by the run-time's callback.
+    /// The call that the run-time's callback has announced on this thread.
     pub announced: Cell<AnnouncedCall>,
     /// Dense stream id plus one of the call that this thread is in, 0 unknown.
     pub stream: Cell<u32>,
@@ -67,7 +68,7 @@ pub struct Thread {
     claim: UnsafeCell<MaybeUninit<Claim<'static>>>,
 }
 
-/// The threads' states of one file, in memory that a forked child reads as zero.
+/// The thread states of one file, in memory that a forked child reads as zero.
 pub(crate) struct Slab {
     states: &'static [Thread],
 }
@@ -99,7 +100,8 @@ impl Slab {
     }
 }
 
-/// The calling thread's state, claimed now when it has none. None: not traced, no ring, or in the slow path itself.
+/// The calling thread's state, claimed if necessary. `None`: the process is not traced, there is no ring, or the thread
+/// is on the slow path itself.
 #[inline(always)]
 pub fn current() -> Option<&'static Thread> {
     let at = tls::get();
@@ -113,31 +115,31 @@ pub fn current() -> Option<&'static Thread> {
     claim()
 }
 
-/// The same for what is recorded without this thread's ring too: a thread that has none is not counted again.
+/// As [`current`], for records that do not need this thread's ring: a thread without a ring is not counted again.
 #[inline(always)]
 pub fn quietly() -> Option<&'static Thread> {
     if tls::get() == NONE { None } else { current() }
 }
 
-/// Can this thread record? Not without a ring, nor while it works for the collector.
+/// Whether this thread can record: it has a ring and does not work for the collector.
 #[inline]
 pub fn can_record() -> bool {
     quietly().is_some()
 }
 
-/// Was there no ring for this thread?
+/// Whether there was no ring for this thread.
 #[inline]
 pub fn is_ringless() -> bool {
     tls::get() == NONE
 }
 
-/// Is what this thread does the program's own, in a process that is traced? It needs no ring for that.
+/// Whether this thread runs the program's own code in a traced process. It needs no ring.
 #[inline]
 pub fn is_traced() -> bool {
     quietly().is_some() || (!is_aside() && process::ensure().is_some())
 }
 
-/// The calling thread's state when it has one.
+/// The calling thread's state, if it has one.
 #[inline(always)]
 pub fn existing() -> Option<&'static Thread> {
     let at = tls::get();
@@ -189,7 +191,7 @@ fn claim() -> Option<&'static Thread> {
     thread
 }
 
-/// Runs `body` with recording off on this thread: what it calls is the collector's own doing.
+/// Runs `body` with recording off on this thread: the calls in it are the collector's.
 pub fn aside<R>(body: impl FnOnce() -> R) -> R {
     let before = tls::get();
     tls::set(ASIDE);
@@ -200,26 +202,26 @@ pub fn aside<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Does this thread work for the collector itself? Then the caller is a signal handler.
+/// Whether this thread works for the collector, so that the caller is a signal handler.
 #[inline]
 pub fn is_aside() -> bool {
     matches!(tls::get(), ASIDE | CLAIMING)
 }
 
-/// Does this thread work for the collector, with a ring or without? Not while it gets one: `claim` counts then.
+/// Whether this thread works for the collector, with or without a ring. False while it claims one: `claim` counts then.
 #[inline]
 pub(crate) fn is_helping() -> bool {
     tls::get() == ASIDE
 }
 
-/// A free ring, else one whose thread has ended, else one of a new file.
+/// A free ring, otherwise that of an ended thread, otherwise one of a new file.
 fn find(process: &'static Process) -> Option<&'static Thread> {
     loop {
         if let Some(thread) = find_in_files(process) {
             return Some(thread);
         }
         if !process.grow() {
-            // Another thread may have made the last file since this one looked.
+            // Another thread may have created the last file since the search.
             return find_in_files(process);
         }
     }
@@ -240,7 +242,7 @@ fn find_in_files(process: &'static Process) -> Option<&'static Thread> {
     None
 }
 
-/// Claims entry `index` of file `number` for the calling thread; used for the entry that has one owner by name.
+/// Claims entry `index` of file `number` for the calling thread. Used for the entry with a fixed owner.
 pub(crate) fn claim_entry(process: &'static Process, number: usize, index: usize) -> Option<&'static Thread> {
     let chunk = process.chunks().nth(number)?;
     let thread = take(process, chunk, index)?;
@@ -271,7 +273,7 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     Some(thread)
 }
 
-/// The calling thread's number in the kernel.
+/// The calling thread's kernel id.
 pub fn gettid() -> u32 {
     // SAFETY: cannot fail, touches no memory.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
@@ -284,7 +286,7 @@ fn thread_name() -> [u64; 2] {
     name
 }
 
-/// The key whose destructor gives a thread's ring back. Inherited by forks.
+/// The key whose destructor releases a thread's ring. Inherited by forks.
 static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
 fn watch_end(thread: &'static Thread) {
@@ -309,7 +311,7 @@ unsafe extern "C" fn ended(value: *mut c_void) {
     });
 }
 
-/// A thread's ring and entry, while no signal handler may use them.
+/// A thread's ring and entry, locked against signal handlers.
 pub(crate) struct Held<'t> {
     thread: &'t Thread,
     pub(crate) ring: &'t RingWriter<'static>,
@@ -351,8 +353,7 @@ impl Thread {
         self.base.get() | next & 0xff_ffff_ffff
     }
 
-    /// Keeps signal handlers out while a record is written: none when this is such a handler, and then the record is
-    /// counted as dropped.
+    /// Locks out signal handlers while a record is written. `None` in such a handler: its record is counted as dropped.
     #[inline(always)]
     pub(crate) fn hold(&self) -> Option<Held<'_>> {
         let claim = self.claim();
@@ -361,7 +362,7 @@ impl Thread {
             return None;
         }
         self.busy.set(true);
-        // Keeps the compiler from moving stores over the mark that a signal handler tests.
+        // Keeps the compiler from moving stores before the mark that a signal handler tests.
         compiler_fence(Ordering::SeqCst);
         Some(Held {
             thread: self,
@@ -390,11 +391,11 @@ impl Thread {
         self.push(ThreadStart::head(0, Domain::NONE), &start.payload());
     }
 
-    /// The thread ends: its entry is done.
+    /// Ends the thread's entry.
     pub(crate) fn give_back(&self) {
         self.live.set(0);
         let chunk = self.chunk.get() as *const Chunk;
-        // SAFETY: `take` stored the address of a file's state, which lives for ever.
+        // SAFETY: `take` stored the address of a file's state, which is never freed.
         if let Some(chunk) = unsafe { chunk.as_ref() } {
             chunk.file.release(self.index.get());
         }

@@ -1,4 +1,5 @@
-//! Two words a thread, a pointer and what it is passing on, without allocation and without a call: initial-exec by hand on x86-64.
+//! Two words per thread, its state and the ROC-TX call that it forwards, without allocation or call: initial-exec by
+//! hand on x86-64.
 //!
 //! Stable Rust has no option for the TLS model, and the default one of a shared object may allocate in
 //! `__tls_get_addr` at a thread's first use.
@@ -63,13 +64,13 @@ mod place {
         write::<0>(value);
     }
 
-    /// What the thread is passing on, 0 for nothing.
+    /// Number, from 1, of the ROC-TX function whose recorded call this thread forwards; 0 for none.
     #[inline(always)]
     pub fn passing() -> usize {
         read::<8>()
     }
 
-    /// The thread passes this on from now on, 0 for nothing.
+    /// Sets the function whose recorded call this thread forwards, 0 for none.
     #[inline(always)]
     pub fn set_passing(value: usize) {
         write::<8>(value);
@@ -93,13 +94,13 @@ mod place {
         let _ = PLACE.try_with(|place| place.set(value));
     }
 
-    /// What the thread is passing on, 0 for nothing.
+    /// Number, from 1, of the ROC-TX function whose recorded call this thread forwards; 0 for none.
     #[inline]
     pub fn passing() -> usize {
         PASSING.try_with(Cell::get).unwrap_or(0)
     }
 
-    /// The thread passes this on from now on, 0 for nothing.
+    /// Sets the function whose recorded call this thread forwards, 0 for none.
     #[inline]
     pub fn set_passing(value: usize) {
         let _ = PASSING.try_with(|place| place.set(value));

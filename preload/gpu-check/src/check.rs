@@ -1,4 +1,4 @@
-//! The checks by their numbers. [`beat`] is what those about signals have in common.
+//! The checks, by number. [`beat`] has the common part of the checks of signals.
 
 mod beat;
 mod clock;
@@ -19,7 +19,7 @@ use crate::outcome::{Outcome, Status};
 /// A check; an error is a failure of the check.
 pub(crate) type Check = fn(&Options) -> Result<Outcome, String>;
 
-/// The check with a number.
+/// The check with this name.
 pub(crate) fn find(name: &str) -> Option<Check> {
     let check: Check = match name {
         "D0" => start::inventory,
@@ -43,7 +43,7 @@ pub(crate) fn find(name: &str) -> Option<Check> {
     Some(check)
 }
 
-/// HSA and the GPU that the options name. Without HSA or a GPU the check is skipped, which is no failure of it.
+/// HSA and the selected GPU. Without HSA or a GPU the check is skipped, which is not a failure.
 fn begin(options: &Options) -> Result<Result<(&'static Hsa, Gpu), Outcome>, String> {
     let hsa = match Hsa::start() {
         Ok(hsa) => hsa,
@@ -53,7 +53,7 @@ fn begin(options: &Options) -> Result<Result<(&'static Hsa, Gpu), Outcome>, Stri
     Ok(Ok((hsa, gpu.ok_or_else(|| format!("HSA has no GPU {}", options.gpu))?)))
 }
 
-/// Begins a check, or ends it where there is nothing to check.
+/// Begins a check, or ends it if there is nothing to check.
 macro_rules! started {
     ($options:expr) => {
         match $crate::check::begin($options)? {
@@ -64,13 +64,13 @@ macro_rules! started {
 }
 use started;
 
-/// The middle of some numbers; 0 without any.
+/// Median; 0 without numbers.
 fn median(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// A plural's ending.
+/// Plural suffix.
 fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -1,4 +1,4 @@
-//! HIP as the checks use it: found by name, with every return code kept.
+//! HIP functions for the checks: looked up by name, with every return code kept.
 
 #![expect(unsafe_code, reason = "calls of the run-time")]
 
@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The run-time's names, newest first.
+/// File names of the run-time, newest first.
 pub(crate) const NAMES: [&str; 5] = [
     "libamdhip64.so.8",
     "libamdhip64.so.7",
@@ -28,7 +28,7 @@ type CooperativeLaunch =
     unsafe extern "C" fn(Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut *mut c_void) -> Code;
 
 functions! {
-    /// Functions of HIP.
+    /// HIP functions.
     Functions {
         get_device_count = c"hipGetDeviceCount": unsafe extern "C" fn(*mut i32) -> Code,
         set_device = c"hipSetDevice": unsafe extern "C" fn(i32) -> Code,
@@ -71,7 +71,7 @@ pub(crate) struct Memset {
 
 const _: () = assert!(size_of::<Memset>() == 48);
 
-/// HIP's version, as it says it.
+/// HIP's version, as it reports it.
 pub(crate) fn version(library: Library) -> Option<String> {
     let function = library.find(c"hipRuntimeGetVersion")?;
     // SAFETY: the function of this name has this type in every release.
@@ -89,11 +89,11 @@ pub(crate) fn version(library: Library) -> Option<String> {
     })
 }
 
-/// HIP, with the codes that its calls returned so far.
+/// HIP, with the return codes of all calls so far.
 #[derive(Debug)]
 pub(crate) struct Hip {
     pub(crate) call: Functions,
-    /// `hipModuleLaunchCooperativeKernel`, absent before 5.5.
+    /// `hipModuleLaunchCooperativeKernel`; `None` before 5.5.
     cooperative: Option<CooperativeLaunch>,
     codes: Mutex<Vec<(&'static str, Code)>>,
 }
@@ -111,7 +111,7 @@ impl Hip {
         })
     }
 
-    /// Keeps what a call returned.
+    /// Stores a return code; true for success.
     pub(crate) fn keep(&self, name: &'static str, code: Code) -> bool {
         if let Ok(mut codes) = self.codes.lock() {
             codes.push((name, code));
@@ -119,7 +119,7 @@ impl Hip {
         code == 0
     }
 
-    /// The calls made so far: how many, a number made of all codes, and the first that failed.
+    /// All calls so far: their number, a hash of all codes, and the first failure.
     pub(crate) fn codes(&self) -> (usize, u32, Option<(&'static str, Code)>) {
         let Ok(codes) = self.codes.lock() else {
             return (0, 0, None);
@@ -129,7 +129,7 @@ impl Hip {
         (codes.len(), hash(bytes), failed)
     }
 
-    /// Memory of the GPU.
+    /// Allocates GPU memory.
     pub(crate) fn device_memory(&self, bytes: usize) -> Result<*mut c_void, String> {
         let mut memory = std::ptr::null_mut();
         // SAFETY: there is room for the answer.
@@ -140,7 +140,7 @@ impl Hip {
         }
     }
 
-    /// Memory of the host that the GPU sees, zeroed.
+    /// Allocates zeroed host memory that the GPU can access.
     pub(crate) fn host_memory(&self, bytes: usize) -> Result<*mut u8, String> {
         let mut memory = std::ptr::null_mut();
         // SAFETY: there is room for the answer.
@@ -154,7 +154,7 @@ impl Hip {
         Ok(memory.cast())
     }
 
-    /// A stream that does not wait for the default one.
+    /// A stream that does not synchronize with the default one.
     pub(crate) fn stream(&self) -> Handle {
         let mut stream = std::ptr::null_mut();
         // SAFETY: there is room for the answer.
@@ -181,25 +181,25 @@ impl Hip {
     }
 }
 
-/// A number made of bytes (FNV-1a), which fits into a JSON number.
+/// FNV-1a hash of bytes, which fits into a JSON number.
 pub(crate) fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// The spin kernel, loaded by HIP.
+/// The spin kernel, loaded with HIP.
 #[derive(Debug)]
 pub(crate) struct Spin<'a> {
     hip: &'a Hip,
     function: Handle,
-    /// One witness for all launches.
+    /// One witness, shared by all launches.
     witness: &'static [AtomicU64],
     frequency: f64,
 }
 
 impl<'a> Spin<'a> {
-    /// Loads the kernel for a GPU of this name.
+    /// Loads the kernel for a GPU with this name.
     pub(crate) fn load(hip: &'a Hip, gfx: &str, frequency: f64) -> Result<Self, String> {
         let object = spin::object(gfx)?;
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -246,7 +246,7 @@ impl<'a> Spin<'a> {
         self.hip.keep("hipModuleLaunchKernel", code)
     }
 
-    /// Launches it cooperatively, where HIP has a function for that.
+    /// Launches it cooperatively, if HIP has a function for that.
     pub(crate) fn launch_cooperative(&self, stream: Handle) -> bool {
         let Some(launch) = self.hip.cooperative else {
             return false;
@@ -267,7 +267,7 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// Did a kernel run?
+    /// Whether a kernel ran.
     pub(crate) fn has_run(&self) -> bool {
         self.witness[2].load(Ordering::Acquire) != 0
     }

@@ -1,6 +1,6 @@
-//! HSA as the checks use it: started by name, with its GPUs, host memory, queues and signals.
+//! HSA for the checks: start, GPUs, host memory, queues and signals.
 //!
-//! A check's process ends when the check does, so nothing is given back.
+//! A check's process ends with the check, so nothing is freed.
 
 #![expect(unsafe_code, reason = "calls of the run-time")]
 
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 functions! {
-    /// Functions of HSA.
+    /// HSA functions.
     Functions {
         init = c"hsa_init": unsafe extern "C" fn() -> Status,
         shut_down = c"hsa_shut_down": unsafe extern "C" fn() -> Status,
@@ -64,7 +64,7 @@ functions! {
 
 type IsaCallback = unsafe extern "C" fn(u64, *mut c_void) -> Status;
 
-/// Attributes that only the checks ask for (`hsa.h`, `hsa_ext_amd.h`).
+/// Attributes that only the checks query (`hsa.h`, `hsa_ext_amd.h`).
 mod attribute {
     pub(super) const VERSION_MAJOR: i32 = 0;
     pub(super) const VERSION_MINOR: i32 = 1;
@@ -74,7 +74,7 @@ mod attribute {
     pub(super) const ISA_NAME: i32 = 1;
 }
 
-/// An HSA status as an error.
+/// Converts an HSA status to a result.
 pub(crate) fn done(what: &str, status: Status) -> Result<(), String> {
     if status == SUCCESS {
         Ok(())
@@ -83,27 +83,27 @@ pub(crate) fn done(what: &str, status: Status) -> Result<(), String> {
     }
 }
 
-/// A GPU, and the memory pool of its own.
+/// A GPU and its local memory pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gpu {
     pub(crate) handle: Agent,
     pub(crate) local: Option<Pool>,
-    /// Ticks of its counter in a second.
+    /// Ticks of its counter per second.
     pub(crate) frequency: f64,
 }
 
-/// HSA, started.
+/// HSA after its start.
 #[derive(Debug)]
 pub(crate) struct Hsa {
     pub(crate) call: Functions,
     pub(crate) library: Library,
     pub(crate) gpus: Vec<Gpu>,
     host: Agent,
-    /// Pools of the host: flags and handle.
+    /// Host pools: flags and handle.
     pools: Vec<(u32, Pool)>,
 }
 
-/// Which host memory: the pool of the run-time's own signals, or the plain fine-grained one.
+/// Kind of host memory: the pool of the run-time's own signals, or the plain fine-grained one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Kernarg,
@@ -116,7 +116,7 @@ unsafe extern "C" fn collect(handle: u64, data: *mut c_void) -> Status {
     SUCCESS
 }
 
-/// Runs a function that calls back with handles.
+/// Collects the handles that a function passes to its callback.
 fn list(iterate: impl FnOnce(AgentCallback, *mut c_void) -> Status) -> Vec<u64> {
     let mut found: Vec<u64> = Vec::new();
     iterate(collect, (&raw mut found).cast());
@@ -159,7 +159,7 @@ impl Hsa {
         })))
     }
 
-    /// HSA's version and what its build says of itself.
+    /// HSA's version and build text.
     pub(crate) fn version(&self) -> (u16, u16, String) {
         let mut numbers = [0u16; 2];
         let mut build: *const c_char = std::ptr::null();
@@ -177,7 +177,7 @@ impl Hsa {
         (numbers[0], numbers[1], build)
     }
 
-    /// A GPU's instruction sets, its own first (`amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`).
+    /// Instruction sets of a GPU, its own first (`amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`).
     pub(crate) fn targets(&self, gpu: Gpu) -> Vec<String> {
         // SAFETY: the callback keeps to the vector that it gets.
         let isas = list(|callback, data| unsafe { (self.call.iterate_isas)(gpu.handle, callback, data) });
@@ -193,7 +193,7 @@ impl Hsa {
             .collect()
     }
 
-    /// The name that the GPU's agent has (`gfx90a`).
+    /// Name of the GPU's agent (`gfx90a`).
     pub(crate) fn gfx(&self, gpu: Gpu) -> String {
         let mut name = [0u8; 64];
         // SAFETY: the attribute's answer has 64 bytes.
@@ -226,7 +226,7 @@ impl Hsa {
         })
     }
 
-    /// A tick of a GPU as a time of the system clock, ns.
+    /// Converts a GPU tick to a time of the system clock, ns.
     pub(crate) fn at(&self, gpu: Gpu, tick: u64) -> Result<u64, String> {
         let mut out = 0u64;
         // SAFETY: the agent is the run-time's, and there is room for the answer.
@@ -235,7 +235,7 @@ impl Hsa {
         Ok((u128::from(out) * 1_000_000_000 / u128::from(self.system_frequency())) as u64)
     }
 
-    /// Host memory that the host and all GPUs see, zeroed.
+    /// Allocates zeroed host memory that the host and all GPUs can access.
     pub(crate) fn host_memory(&self, kind: Kind, bytes: usize) -> Result<*mut u8, String> {
         let wanted = |flags: u32| match kind {
             Kind::Kernarg => flags & (info::POOL_FINE | info::POOL_KERNARG) == info::POOL_FINE | info::POOL_KERNARG,
@@ -251,7 +251,7 @@ impl Hsa {
         Ok(memory)
     }
 
-    /// Lets agents access memory of a pool.
+    /// Gives agents access to memory of a pool.
     pub(crate) fn allow(&self, agents: &[Agent], memory: *mut u8) -> Result<(), String> {
         // SAFETY: the list has as many agents as it says, and the memory is the run-time's.
         done("hsa_amd_agents_allow_access", unsafe {
@@ -259,7 +259,7 @@ impl Hsa {
         })
     }
 
-    /// Memory of a pool.
+    /// Allocates memory of a pool.
     pub(crate) fn allocate(&self, pool: Pool, bytes: usize) -> Result<*mut u8, String> {
         let mut address = std::ptr::null_mut();
         // SAFETY: the pool is the run-time's, and there is room for the answer.
@@ -269,7 +269,7 @@ impl Hsa {
         Ok(address.cast())
     }
 
-    /// A signal of the run-time's own.
+    /// Creates a signal of the run-time.
     pub(crate) fn signal(&self, value: i64) -> Result<SignalHandle, String> {
         let mut handle = 0;
         // SAFETY: there is room for the answer; no consumers are named.
@@ -279,13 +279,13 @@ impl Hsa {
         Ok(handle)
     }
 
-    /// The value of a signal of the run-time's.
+    /// Value of a signal of the run-time.
     pub(crate) fn value(&self, signal: SignalHandle) -> i64 {
         // SAFETY: the signal was made by `signal` and stays.
         unsafe { (self.call.signal_load)(signal) }
     }
 
-    /// Waits for a signal of the run-time's to become 0 or less.
+    /// Waits until a signal of the run-time is 0 or less.
     pub(crate) fn wait(&self, signal: SignalHandle, limit: Duration) -> Result<(), String> {
         if until(limit, || self.value(signal) <= 0) {
             Ok(())
@@ -328,7 +328,7 @@ fn wide(get: GetInfo, handle: u64, attribute: i32) -> u64 {
     if status == SUCCESS { out } else { 0 }
 }
 
-/// An agent's global pools: flags and handle.
+/// Global pools of an agent: flags and handle.
 fn pools(call: &Functions, agent: Agent) -> Vec<(u32, Pool)> {
     // SAFETY: the callback keeps to the vector that it gets.
     let pools = list(|callback, data| unsafe { (call.iterate_pools)(agent, callback, data) });
@@ -339,7 +339,7 @@ fn pools(call: &Functions, agent: Agent) -> Vec<(u32, Pool)> {
         .collect()
 }
 
-/// Waits until something holds; false when the limit is over first.
+/// Waits until a condition holds; false if the limit expires first.
 pub(crate) fn until(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -372,7 +372,7 @@ unsafe impl Send for Lane {}
 unsafe impl Sync for Lane {}
 
 impl Lane {
-    /// Makes a queue with times.
+    /// Creates a queue with times.
     pub(crate) fn create(hsa: &'static Hsa, gpu: Gpu, size: u32) -> Result<Self, String> {
         let mut queue = std::ptr::null_mut();
         // SAFETY: the agent is a GPU of the run-time's, and there is room for the answer.
@@ -408,12 +408,12 @@ impl Lane {
         }
     }
 
-    /// Puts a packet into the queue when there is room, and rings its doorbell. Its index.
+    /// Writes a packet when there is space, and rings the doorbell; returns its index.
     pub(crate) fn submit(&self, packet: Packet, limit: Duration) -> Result<u64, String> {
         self.submit_late(packet, limit, Duration::ZERO)
     }
 
-    /// The same with a pause before the packet is written.
+    /// As `submit`, with a pause before the packet is written.
     fn submit_late(&self, packet: Packet, limit: Duration, pause: Duration) -> Result<u64, String> {
         // SAFETY: as above.
         let index = unsafe { (self.hsa.call.add_write_index)(self.queue, 1) };
@@ -438,7 +438,7 @@ impl Lane {
         Ok(index)
     }
 
-    /// Ends the queue.
+    /// Destroys the queue.
     pub(crate) fn destroy(self) -> Result<(), String> {
         // SAFETY: the queue was made by `create`, and this is its end.
         done("hsa_queue_destroy", unsafe {
@@ -446,21 +446,21 @@ impl Lane {
         })
     }
 
-    /// Puts a barrier into the queue.
+    /// Submits a barrier.
     pub(crate) fn barrier(&self, signal: SignalHandle, limit: Duration) -> Result<u64, String> {
         self.submit(barrier(signal), limit)
     }
 
-    /// The same with a pause before the packet is written.
+    /// As `barrier`, with a pause before the packet is written.
     pub(crate) fn late_barrier(&self, signal: SignalHandle, limit: Duration, pause: Duration) -> Result<u64, String> {
         self.submit_late(barrier(signal), limit, pause)
     }
 }
 
-/// Fences of the system, for begin and end.
+/// System-scope fences for begin and end.
 const FENCES: u16 = (2 << 9) | (2 << 11);
 
-/// A barrier packet that waits for nothing but what is before it.
+/// A barrier packet that waits only for earlier packets.
 fn barrier(signal: SignalHandle) -> Packet {
     Packet {
         header: packet::BARRIER_AND | packet::BARRIER | FENCES,
@@ -485,7 +485,7 @@ pub(crate) fn dispatch(kernel_object: u64, kernarg: u64, sizes: [u32; 2], signal
     }
 }
 
-/// Signals made by hand in memory that the GPU sees.
+/// Hand-made signals in memory that the GPU can access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals {
     pub(crate) first: *mut Signal,
@@ -493,7 +493,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Makes signals of memory.
+    /// Creates signals in memory.
     ///
     /// # Safety
     /// There is room for `count` signals at `memory`, which is aligned to a page and used for nothing else.
@@ -517,20 +517,20 @@ impl Signals {
         Self { first, count }
     }
 
-    /// One of them.
+    /// The signal with this index.
     pub(crate) fn get(&self, index: usize) -> &'static Signal {
         assert!(index < self.count);
         // SAFETY: there are `count` signals in memory that stays, reached through atomics alone.
         unsafe { &*self.first.add(index) }
     }
 
-    /// The handle of one of them.
+    /// The handle of the signal with this index.
     pub(crate) fn handle(&self, index: usize) -> SignalHandle {
         std::ptr::from_ref(self.get(index)) as u64
     }
 }
 
-/// A box of bytes, rows and layers, as rectangular copies take it.
+/// A pitched layout of bytes, rows and layers for rectangular copies.
 pub(crate) fn pitched(base: *mut u8, pitch: u64) -> Pitched {
     Pitched {
         base: base as u64,

@@ -1,4 +1,4 @@
-//! Run-time loaded libraries: where they are looked for, their functions by name, their build ids.
+//! Libraries loaded at run time: search path, functions by name, build ids.
 
 #![expect(unsafe_code, reason = "the loader's interface")]
 
@@ -8,11 +8,11 @@ use std::ffi::{CStr, CString, c_int, c_void};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
     handle: usize,
-    /// Its name without directories.
+    /// File name.
     pub(crate) name: &'static str,
 }
 
-/// Directories behind those of the loader.
+/// Directories that are searched after those of the loader.
 fn places() -> Vec<String> {
     let rocm = std::env::var("ROCM_PATH").ok();
     let mut places = vec![String::new()];
@@ -22,7 +22,7 @@ fn places() -> Vec<String> {
 }
 
 impl Library {
-    /// Loads the first of these names that is found. Errors name no directory.
+    /// Loads the first of these names that is found. The error contains no directory.
     pub(crate) fn open(names: &[&'static str]) -> Result<Self, String> {
         for place in places() {
             for name in names {
@@ -49,7 +49,7 @@ impl Library {
         (!address.is_null()).then_some(address)
     }
 
-    /// The GNU build id of the library with this function; empty where there is none.
+    /// GNU build id of the library with this function; empty without one.
     pub(crate) fn build_id(self, function: &CStr) -> String {
         let Some(address) = self.find(function) else {
             return String::new();
@@ -116,7 +116,7 @@ fn build_id_of(mut bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Declares a structure of a library's functions, filled by their names.
+/// Declares a structure of functions that are looked up by name.
 macro_rules! functions {
     ($(#[$doc:meta])* $Name:ident { $($field:ident = $symbol:literal: $ty:ty,)* }) => {
         $(#[$doc])*

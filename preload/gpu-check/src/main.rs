@@ -1,12 +1,12 @@
-//! `gpu-check CHECK [OPTION=VALUE]…`: runs one hardware check and prints what it found, as one line of JSON.
+//! `gpu-check CHECK [OPTION=VALUE]…`: runs one hardware check and prints the result as one line of JSON.
 //!
-//! The viewer carries this program and starts it once for each check of `roctop doctor --gpu`, with a time limit: what a
-//! check does may hang the process or end it. So each check has a process of its own, and the first thing that it does is to
-//! ask the kernel to end it with its parent. Checks that roctop itself is under are started with the collector.
+//! The viewer contains this program and starts it once per check of `roctop doctor --gpu`, with a time limit, because a
+//! check may hang or end the process. Each check therefore has a separate process, which first asks the kernel to end
+//! it with its parent. Checks that involve roctop itself are started with the collector.
 //!
-//! Options: `gpu=N` (which GPU, from 0), `dir=PATH` (a private directory for files), `pool=kernarg|fine`, `threads=N`,
-//! `milliseconds=N` (how long a check may measure), `pause=N` (D5: ms between the reservation of the first packet and its
-//! write).
+//! Options: `gpu=N` (GPU number, from 0), `dir=PATH` (a private directory for files), `pool=kernarg|fine`, `threads=N`,
+//! `milliseconds=N` (maximum time of measurement), `pause=N` (D5: ms between the reservation of the first packet and
+//! its write).
 
 mod check;
 mod hip;
@@ -21,19 +21,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the viewer asks for.
+/// Options from the viewer.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The GPU's number among HSA's, from 0.
+    /// Number among HSA's GPUs, from 0.
     pub(crate) gpu: usize,
-    /// Where files may be made.
+    /// Directory for files.
     pub(crate) dir: PathBuf,
-    /// Which pool signals come from.
+    /// Pool of the signals.
     pub(crate) pool: hsa::Kind,
     pub(crate) threads: usize,
-    /// How long a check that repeats itself does so.
+    /// Maximum time of repeated measurements.
     pub(crate) time: Duration,
-    /// How long the first packet of a queue is reserved and not written.
+    /// Time between the reservation and the write of a queue's first packet.
     pub(crate) pause: Duration,
 }
 

@@ -1,15 +1,15 @@
-//! What a check found, as one line of JSON.
+//! Result of a check, as one line of JSON.
 
 use std::fmt::Write;
 
-/// How a check ended.
+/// Status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// As it should be.
+    /// As expected.
     Ok,
-    /// Worth knowing, or nothing could be seen.
+    /// A remark, or no observation.
     Note,
-    /// Not as roctop needs it.
+    /// Contradicts a requirement of roctop.
     Bad,
     /// The check could not run here.
     Skipped,
@@ -26,7 +26,7 @@ impl Status {
     }
 }
 
-/// What a check found: a sentence, and the numbers behind it.
+/// Result of a check: a sentence, and the measured numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: Status,
@@ -55,7 +55,7 @@ impl Outcome {
         self
     }
 
-    /// The line: `{"check":…,"status":…,"text":…,"numbers":{…},"facts":{…}}`.
+    /// The JSON line: `{"check":…,"status":…,"text":…,"numbers":{…},"facts":{…}}`.
     pub(crate) fn line(&self, check: &str) -> String {
         let mut out = format!(
             "{{\"check\":{},\"status\":\"{}\",\"text\":{}",

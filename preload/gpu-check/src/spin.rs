@@ -1,4 +1,4 @@
-//! The spin kernel: a witness that stores the GPU's own clock at its begin and its end (`kernels/spin.cl`).
+//! The spin kernel: a witness that stores the GPU's clock at its begin and end (`kernels/spin.cl`).
 
 #![expect(unsafe_code, reason = "code objects and the witness's memory")]
 
@@ -17,13 +17,13 @@ macro_rules! objects {
     };
 }
 
-/// Code objects by the instruction set they are for.
+/// Code objects, by instruction set.
 static OBJECTS: &[(&str, &[u8])] = objects! {
     "gfx900" "gfx906" "gfx908" "gfx90a" "gfx942" "gfx1010" "gfx1030" "gfx1100" "gfx1101" "gfx1102" "gfx1103" "gfx1150"
     "gfx1151" "gfx1200" "gfx1201" "gfx9-generic" "gfx10-1-generic" "gfx10-3-generic" "gfx11-generic" "gfx12-generic"
 };
 
-/// The generic instruction set of a GPU.
+/// Generic instruction set of a GPU.
 fn generic(gfx: &str) -> Option<&'static str> {
     let number = gfx.strip_prefix("gfx")?;
     let generic = match number {
@@ -37,7 +37,7 @@ fn generic(gfx: &str) -> Option<&'static str> {
     Some(generic)
 }
 
-/// The code object for a GPU.
+/// Code object for a GPU.
 pub(crate) fn object(gfx: &str) -> Result<&'static [u8], String> {
     let find = |name: &str| OBJECTS.iter().find(|(known, _)| *known == name);
     let found = find(gfx).or_else(|| generic(gfx).and_then(find));
@@ -56,12 +56,12 @@ pub(crate) struct Arguments {
     pub(crate) number: u64,
 }
 
-/// What one launch stored: begin, end, number.
+/// Words stored by one launch: begin, end, number.
 pub(crate) const WITNESS_WORDS: usize = 4;
-/// Bytes of one launch's arguments.
+/// Size of one launch's arguments, bytes.
 const ARGUMENT_BYTES: usize = 64;
 
-/// The kernel, loaded by HSA for one GPU, with memory for some launches.
+/// The kernel, loaded with HSA for one GPU, with memory for some launches.
 #[derive(Debug)]
 pub(crate) struct Spin {
     gpu: Gpu,
@@ -132,12 +132,12 @@ impl Spin {
         })
     }
 
-    /// Marks are stored at this address instead.
+    /// Makes the kernel store its marks at this address instead.
     pub(crate) fn mark_at(&mut self, address: u64) {
         self.mark = address;
     }
 
-    /// Launches the kernel for some time; `launch` says which witness it fills.
+    /// Launches the kernel for a duration; `launch` is the index of its witness.
     pub(crate) fn launch(
         &self,
         lane: &Lane,
@@ -159,25 +159,25 @@ impl Spin {
         lane.submit(dispatch(self.kernel_object, place as u64, self.sizes, signal), limit)
     }
 
-    /// What a launch stored: begin and end in ticks of the GPU's clock; none when the kernel did not run.
+    /// Begin and end of a launch in ticks of the GPU's clock; `None` if the kernel did not run.
     pub(crate) fn witness(&self, launch: usize) -> Option<[u64; 2]> {
         let words = &self.witness[launch * WITNESS_WORDS..][..3];
         let [begin, end, number] = [0, 1, 2].map(|word| words[word].load(Ordering::Acquire));
         (number == launch as u64 + 1).then_some([begin, end])
     }
 
-    /// Has a launch begun, by what it stored first?
+    /// Whether a launch has begun, by its first store.
     pub(crate) fn has_begun(&self, launch: usize) -> bool {
         self.witness[launch * WITNESS_WORDS].load(Ordering::Acquire) != 0
     }
 
-    /// The GPU's ticks as nanoseconds.
+    /// Converts GPU ticks to nanoseconds.
     pub(crate) fn nanoseconds(&self, ticks: u64) -> f64 {
         ticks as f64 * 1e9 / self.gpu.frequency
     }
 }
 
-/// The arguments as HIP's launches take them: a list of addresses.
+/// The arguments for HIP's launch: a list of addresses.
 pub(crate) fn addresses(arguments: &mut Arguments) -> [*mut c_void; 4] {
     [
         (&raw mut arguments.out).cast(),
@@ -187,7 +187,7 @@ pub(crate) fn addresses(arguments: &mut Arguments) -> [*mut c_void; 4] {
     ]
 }
 
-/// What a check says where kernels do not run: an emulated GPU.
+/// Text of a check where kernels do not run: on an emulated GPU.
 pub(crate) const NO_WITNESS: &str = "the kernel did not run; no witness";
 
 #[cfg(test)]

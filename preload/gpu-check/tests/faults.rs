@@ -1,11 +1,11 @@
-//! Each check over the emulated GPU: as it is, and with the fault that the check is meant to find.
+//! Runs each check on the emulated GPU: without faults, and with the fault that it must find.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The emulated GPU's library; none, with the reason printed, where it or HSA is missing.
+/// Path of the emulated GPU's library; `None`, with the reason printed, if it or HSA is missing.
 fn emulated_gpu() -> Option<PathBuf> {
     let beside = std::env::current_exe().unwrap();
     let target = beside.ancestors().nth(3).unwrap().to_owned();
@@ -25,7 +25,7 @@ fn emulated_gpu() -> Option<PathBuf> {
     None
 }
 
-/// What a check prints.
+/// Output of a check.
 fn line(emulated: Option<&PathBuf>, words: &[&str], machine: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-check"));
     command

@@ -1,5 +1,6 @@
 //! The functions that libamdhip64 exports, of releases 5.2.3, 5.7.1, 6.4.3 and 7.2.4 and in the dispatch table of HIP
-//! 10 (July 2026), and those of librccl in the dispatch tables of releases 6.2 to 7.2.
+//! 10 (July 2026); those of librccl in the dispatch tables of releases 6.2 to 7.2; and functions of RCCL for ROCm 10
+//! (`nccl.h` and `nccl_device/core.h`, NCCL 2.29) that no dispatch table has.
 //!
 //! A row, in this order:
 //!
@@ -617,6 +618,27 @@ macro_rules! functions {
             587 535 Hip hipDrvMemDiscardBatchAsync "hipDrvMemDiscardBatchAsync" 538 given None count "hipError_t(hipDeviceptr_t* dptrs, size_t* sizes, size_t count, unsigned long long flags, hipStream_t stream)" "";
             588 536 Hip hipMemDiscardAndPrefetchBatchAsync "hipMemDiscardAndPrefetchBatchAsync" 539 given None count "hipError_t(void** dptrs, size_t* sizes, size_t count, hipMemLocation* prefetchLocs, size_t* prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, hipStream_t stream)" "";
             589 537 Hip hipDrvMemDiscardAndPrefetchBatchAsync "hipDrvMemDiscardAndPrefetchBatchAsync" 540 given None count "hipError_t(hipDeviceptr_t* dptrs, size_t* sizes, size_t count, hipMemLocation* prefetchLocs, size_t* prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, hipStream_t stream)" "";
+            590 39 Rccl ncclAlltoAll "ncclAlltoAll" _ given None count "ncclResult_t(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream)" "send recv count type comm stream";
+            591 40 Rccl ncclAlltoAllv "ncclAlltoAllv" _ given None none "ncclResult_t(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff, const size_t* recvcounts, const size_t* rdispls, ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream)" "";
+            592 41 Rccl ncclCommInitRankScalable "ncclCommInitRankScalable" _ given None nranks "ncclResult_t(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config)" "";
+            593 42 Rccl ncclCommShrink "ncclCommShrink" _ given None comm "ncclResult_t(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags)" "";
+            594 43 Rccl ncclCommGrow "ncclCommGrow" _ given None comm "ncclResult_t(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank, ncclComm_t* newcomm, ncclConfig_t* config)" "";
+            595 44 Rccl ncclCommGetUniqueId "ncclCommGetUniqueId" _ given None comm "ncclResult_t(ncclComm_t comm, ncclUniqueId* uniqueId)" "";
+            596 45 Rccl ncclCommRevoke "ncclCommRevoke" _ given None comm "ncclResult_t(ncclComm_t comm, int revokeFlags)" "";
+            597 46 Rccl ncclCommSuspend "ncclCommSuspend" _ given None comm "ncclResult_t(ncclComm_t comm, int flags)" "";
+            598 47 Rccl ncclCommResume "ncclCommResume" _ given None comm "ncclResult_t(ncclComm_t comm)" "";
+            599 48 Rccl ncclCommMemStats "ncclCommMemStats" _ given None comm "ncclResult_t(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value)" "";
+            600 49 Rccl ncclCommWindowRegister "ncclCommWindowRegister" _ given None size "ncclResult_t(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags)" "";
+            601 50 Rccl ncclCommWindowDeregister "ncclCommWindowDeregister" _ given None comm "ncclResult_t(ncclComm_t comm, ncclWindow_t win)" "";
+            602 51 Rccl ncclWinGetUserPtr "ncclWinGetUserPtr" _ given None comm "ncclResult_t(ncclComm_t comm, ncclWindow_t win, void** outUserPtr)" "";
+            603 52 Rccl ncclPutSignal "ncclPutSignal" _ given None count "ncclResult_t(const void* localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, hipStream_t stream)" "";
+            604 53 Rccl ncclSignal "ncclSignal" _ given None comm "ncclResult_t(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, hipStream_t stream)" "";
+            605 54 Rccl ncclWaitSignal "ncclWaitSignal" _ given None comm "ncclResult_t(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm, hipStream_t stream)" "";
+            606 55 Rccl ncclGroupSimulateEnd "ncclGroupSimulateEnd" _ given None none "ncclResult_t(ncclSimInfo_t* simInfo)" "";
+            607 56 Rccl ncclResetDebugInit "ncclResetDebugInit" _ given None none "void()" "";
+            608 57 Rccl ncclCommQueryProperties "ncclCommQueryProperties" _ given None comm "ncclResult_t(ncclComm_t comm, ncclCommProperties_t* props)" "";
+            609 58 Rccl ncclDevCommCreate "ncclDevCommCreate" _ given None comm "ncclResult_t(ncclComm_t comm, const ncclDevCommRequirements_t* reqs, ncclDevComm_t* outDevComm)" "";
+            610 59 Rccl ncclDevCommDestroy "ncclDevCommDestroy" _ given None comm "ncclResult_t(ncclComm_t comm, const ncclDevComm_t* devComm)" "";
         }
     };
 }

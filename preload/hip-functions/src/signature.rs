@@ -107,7 +107,7 @@ pub const fn of_type<'a>(signature: &'a str, kind: &str) -> Option<Parameter<'a>
     None
 }
 
-/// Does the function return a handle or an address through its first parameter?
+/// Whether the function returns a handle or an address through its first parameter.
 pub const fn has_result(signature: &str) -> bool {
     match parameters(signature).first() {
         Some((parameter, _)) => parameter.is_result,
@@ -209,7 +209,7 @@ const fn trim(text: &str) -> &str {
     }
 }
 
-/// Are two texts the same? For constants, where `==` cannot be used.
+/// Whether two texts are equal. For constants, where `==` cannot be used.
 pub const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.len() != other.len() {

@@ -30,8 +30,8 @@ pub enum Place {
     Config,
 }
 
-/// `hipLaunchConfig_t` and `HIP_LAUNCH_CONFIG` (7.0 and later), as far as they are read: the grid and the block lie elsewhere
-/// in one than in the other.
+/// The part of `hipLaunchConfig_t` and `HIP_LAUNCH_CONFIG` (7.0 and later) that is read. The two have grid and block at
+/// different offsets.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfig {
@@ -87,28 +87,28 @@ pub enum Effect {
     Configured,
     /// Launches a graph.
     Graph,
-    /// A stream's work goes into a graph from now on.
+    /// Starts to capture a stream's work into a graph.
     CaptureBegin,
-    /// It does not any more.
+    /// Ends the capture.
     CaptureEnd,
-    /// Sets the attribute of a graph's kernel that the second argument names to what the third points to.
+    /// Sets an attribute of a graph's kernel: the second argument names it, the third points to the value.
     NodeAttribute,
     /// Returns after GPU work has completed.
     Wait,
-    /// The first argument names a function; its address is stored through the second.
+    /// Looks up the function that the first argument names; stores its address through the second.
     Lookup,
-    /// The run-time calls it too, by its exported name, wherever one of its functions fails.
+    /// Also called by the run-time, by its exported name, when one of its functions fails.
     Shared,
 }
 
 impl Effect {
-    /// Does a call that succeeds launch a kernel?
+    /// Whether a successful call launches a kernel.
     #[inline]
     pub const fn launches(self) -> bool {
         matches!(self, Self::Launch | Self::Cooperative | Self::Configured)
     }
 
-    /// Is there something to do when the call has returned? [`Effect::Wait`] apart.
+    /// Whether the collector must act when the call returns; [`Effect::Wait`] is excluded.
     #[inline]
     pub const fn is_after(self) -> bool {
         matches!(

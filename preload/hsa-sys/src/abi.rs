@@ -61,7 +61,7 @@ const _: () = {
 /// A packet of a queue may dispatch a kernel in two ways: by HSA's dispatch packet, and by AMD's extended one
 /// (`hsa_amd_ext_kernel_dispatch_packet_t`), whose grid is a count of clusters of work-groups.
 impl Packet {
-    /// Does it dispatch a kernel?
+    /// Whether the packet dispatches a kernel.
     #[inline]
     pub const fn is_dispatch(&self) -> bool {
         match self.header & packet::TYPE {
@@ -71,13 +71,13 @@ impl Packet {
         }
     }
 
-    /// Does it have a completion signal where dispatches have theirs?
+    /// Whether the packet has a completion signal at the offset of dispatches.
     #[inline]
     pub const fn has_completion_in_place(&self) -> bool {
         self.header & packet::TYPE != packet::VENDOR || self.is_dispatch()
     }
 
-    /// The format of a vendor packet, which is where other packets have their dimensions.
+    /// The format of a vendor packet, at the offset where other packets have their dimensions.
     const fn vendor_format(&self) -> u8 {
         self.setup.to_le_bytes()[0]
     }
@@ -104,16 +104,17 @@ impl Packet {
         ]
     }
 
-    /// Did a packet whose type is gone dispatch a kernel? Barriers have no dimensions, and other packets no kernel.
+    /// Whether a packet whose type was cleared dispatched a kernel. Barriers have no dimensions, and other packets no
+    /// kernel.
     pub const fn was_dispatch(&self) -> bool {
         const FIRST_PAGE: u64 = 4096;
         self.setup != 0 && self.kernel_object >= FIRST_PAGE
     }
 
-    /// The same packet with the type that it seems to have had.
+    /// The same packet with its probable former type.
     #[must_use]
     pub const fn with_likely_type(self) -> Self {
-        // The extended packet has its dimensions behind its format.
+        // The extended packet has its dimensions after its format.
         let [format, dimensions] = self.setup.to_le_bytes();
         let kind = if format == packet::FORMAT_EXTENDED_DISPATCH && dimensions != 0 {
             packet::VENDOR
@@ -242,7 +243,7 @@ pub const QUEUE_COOPERATIVE: u32 = 2;
 pub struct QueueDescriptor {
     /// See [`QueueDescriptor::VERSION`].
     pub version: u16,
-    /// Where its ring is, and more; 0 for the host's memory.
+    /// Location of its ring, and more; 0 for host memory.
     pub flags: u16,
     /// 0 for compute.
     pub engine: u8,
@@ -252,19 +253,19 @@ pub struct QueueDescriptor {
     pub bytes: u32,
     /// See [`QueueDescriptor::NORMAL`].
     pub priority: u32,
-    /// Gets the queue's errors.
+    /// Receives the queue's errors.
     pub callback: crate::table::QueueCallback,
-    /// Its data.
+    /// Argument of the callback.
     pub data: *mut c_void,
-    /// Where the new queue's handle goes.
+    /// Receives the new queue's handle.
     pub queue: *mut Queue,
-    /// Of a compute queue: the mask of its compute units, or null.
+    /// For a compute queue: the mask of its compute units, or null.
     pub cu_mask: *const u32,
-    /// Of a compute queue: its type.
+    /// For a compute queue: its type.
     pub queue_type: u32,
-    /// Of a compute queue: scratch bytes of a work-item.
+    /// For a compute queue: scratch bytes per work-item.
     pub private_size: u32,
-    /// Of a compute queue: bits of the mask.
+    /// For a compute queue: bits in the mask.
     pub cu_mask_bits: u32,
     /// Reserved.
     pub reserved1: [u32; 3],
@@ -275,12 +276,13 @@ pub struct QueueDescriptor {
 }
 
 impl QueueDescriptor {
-    /// The version that is known.
+    /// The known version.
     pub const VERSION: u16 = 1;
-    /// The priority that queues have when nobody asks for another.
+    /// The default priority of queues.
     pub const NORMAL: u32 = 1;
 
-    /// Is it a compute queue as `hsa_queue_create` makes one, but for its priority and its mask of compute units?
+    /// Whether this is a compute queue as `hsa_queue_create` creates one; priority and mask of compute units may
+    /// differ.
     pub fn is_plain_compute(&self) -> bool {
         let has_no_extra = self.flags == 0 && self.engine == 0 && self.traffic_class == 0;
         let is_known = self.reserved0 == [0; 3] && self.reserved1 == [0; 3] && self.reserved2 == [0; 5];
@@ -297,8 +299,8 @@ const _: () = {
     assert!(offset_of!(QueueDescriptor, cu_mask_bits) == 56 && offset_of!(QueueDescriptor, traffic_class) == 72);
 };
 
-/// The head of `hsa_amd_memory_copy_op_t`. Its size differs between published versions of the header: only the first of several
-/// operations is where this type says.
+/// The start of `hsa_amd_memory_copy_op_t`. Its size differs between published headers, so only the first of several
+/// operations is at the offset given here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CopyOperation {
@@ -306,11 +308,11 @@ pub struct CopyOperation {
     pub version: u16,
     /// One of [`mod@copy`].
     pub kind: u16,
-    /// Entries of the lists; 0 where the fields are no lists.
+    /// Entries of the lists; 0 if the fields are not lists.
     pub entries: u16,
     /// Reserved.
     pub traffic_class: u16,
-    /// Is lowered by one when all entries are copied.
+    /// Decremented when all entries are copied.
     pub completion: SignalHandle,
     /// Source, or list of them.
     pub src: u64,
@@ -325,7 +327,7 @@ pub struct CopyOperation {
 }
 
 impl CopyOperation {
-    /// The version that is known.
+    /// The known version.
     pub const VERSION: u16 = 1;
 }
 
@@ -338,7 +340,7 @@ pub mod copy {
     pub const LINEAR: u16 = 0;
     /// One source to many destinations, with the bytes of one.
     pub const BROADCAST: u16 = 1;
-    /// The last kind that is known: they exchange, or have addresses that the engine finds itself.
+    /// The last known kind. Kinds 2 to 5 exchange memory, or have addresses that the engine computes.
     pub const LAST: u16 = 5;
 }
 
@@ -432,7 +434,7 @@ pub mod info {
     pub const COUNTER_FREQUENCY: i32 = 0xa016;
     /// Agent: copy engines (5.4 and later).
     pub const COPY_ENGINES: i32 = 0xa10a;
-    /// Agent: bits of what its memory is, eight bytes (6.0 and later).
+    /// Agent: bits that describe its memory, eight bytes (6.0 and later).
     pub const MEMORY_PROPERTIES: i32 = 0xa114;
     /// The agent is an APU.
     pub const MEMORY_IS_APU: u64 = 1;
@@ -501,7 +503,7 @@ pub struct Loader {
 mod tests {
     use super::*;
 
-    /// An extended dispatch as its layout says: 5 x 3 x 2 clusters of 4 x 2 x 1 work-groups of 64 x 2 x 1 work-items.
+    /// An extended dispatch with these sizes: 5 x 3 x 2 clusters of 4 x 2 x 1 work-groups of 64 x 2 x 1 work-items.
     fn extended() -> Packet {
         let mut bytes = [0u8; 64];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);

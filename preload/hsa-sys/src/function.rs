@@ -39,13 +39,13 @@ pub fn amd(layout: AmdLayout, entry: usize) -> Option<&'static Function> {
     AMD.get(newest)
 }
 
-/// The first entries of [`AMD_NEWER`] are at the same places in all published versions of the header.
+/// The first entries of [`AMD_NEWER`] have the same index in all published headers.
 const AGREED: usize = 6;
 
-/// Tables that are known to their ends: step, entries.
+/// Tables that are completely known: step, entries.
 const KNOWN: [(u32, usize); 2] = [(0x0e, 84), (0x12, 91)];
 
-/// The functions behind [`AMD`] that are known of a table of this layout.
+/// The known functions after [`AMD`] of a table of this layout.
 pub fn newer_amd(layout: AmdLayout) -> &'static [Function] {
     let is_known = KNOWN.contains(&(layout.step, layout.entries()));
     let known = if is_known { AMD_NEWER.len() } else { AGREED };
@@ -261,8 +261,8 @@ pub static AMD: [Function; 76] = [
     status("hsa_amd_ais_file_read", 0),
 ];
 
-/// AMD extension functions behind [`AMD`] (ROCr 1.21 and later), in the order of the main line. Published versions of the
-/// header disagree from the seventh on, so those count only in tables whose step and size are known; see [`newer_amd`].
+/// AMD extension functions after [`AMD`] (ROCr 1.21 and later), in the order of the main line. Published headers
+/// disagree from the seventh on, so those are used only for tables of known step and size; see [`newer_amd`].
 pub static AMD_NEWER: [Function; 15] = [
     status("hsa_amd_counted_queue_acquire", 1),
     status("hsa_amd_counted_queue_release", 0),
@@ -277,7 +277,7 @@ pub static AMD_NEWER: [Function; 15] = [
     status("hsa_amd_queue_create", 0),
     status("hsa_amd_queue_signal_external_semaphore", 0),
     status("hsa_amd_queue_wait_external_semaphore", 0),
-    // Their arguments on the stack are not known: at most these.
+    // Their stack arguments are unknown: this is the maximum.
     status("hsa_amd_image_create_v2", 8),
     status("hsa_amd_interop_map_buffer_with_size", 8),
 ];

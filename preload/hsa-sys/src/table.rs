@@ -135,7 +135,7 @@ impl Table {
         (!function.is_null()).then_some(function)
     }
 
-    /// The same, as function type `F`, which the receiving field states once.
+    /// As [`Self::function`], as function type `F`, which the receiving field states once.
     ///
     /// # Safety
     /// The table is the run-time's and in memory; `F` is the type of the function in this entry in every release.
@@ -416,14 +416,14 @@ functions! {
 pub struct AmdLayout {
     /// Bytes of the table.
     pub size: usize,
-    /// Its step; 0 when it is not known, and before 6.1.
+    /// Its step; 0 if unknown, and before 6.1.
     pub step: u32,
 }
 
 impl AmdLayout {
     /// The first table with copies on a given engine, inserted before all later entries.
     const WITH_ENGINES: usize = 456;
-    /// The first table after that of 6.1, whose cooperative queues are still ordinary (observed: 560 is, 592 is not).
+    /// The first table after that of 6.1, whose cooperative queues are still ordinary (observed: at 560, not at 592).
     const SHARED_COOPERATIVE: usize = 576;
 
     /// The first table with three functions that stream performance monitors, also inserted.
@@ -449,7 +449,7 @@ impl AmdLayout {
         self.size.saturating_sub(HEAD) / size_of::<usize>()
     }
 
-    /// The number of an entry behind those of 7.2, as numbered in the main line, where the table is known to have it there.
+    /// The number of an entry after those of 7.2, as numbered in the main line, if the table is known to have it there.
     pub fn newer(self, newest: usize) -> Option<usize> {
         let is_there = newest < AMD.len() + function::newer_amd(self).len();
         is_there.then_some(newest)
@@ -473,12 +473,12 @@ impl AmdLayout {
         self.entries().saturating_sub(AMD.len())
     }
 
-    /// From 6.0 on a proxy keeps all packets that find the hardware's queue full; before, one packet.
+    /// From 6.0 on a proxy keeps all packets for which the hardware's queue has no space; before, one packet.
     pub const fn keeps_overflow(self) -> bool {
         self.size >= HEAD + 8 * (amd_entry::VMEM_HANDLE_CREATE + 1)
     }
 
-    /// From this size on an agent has one shared queue for cooperative launches, which a proxy would destroy.
+    /// From this size on, an agent has one shared queue for cooperative launches, which a proxy would destroy.
     pub const fn shares_cooperative_queue(self) -> bool {
         self.size >= Self::SHARED_COOPERATIVE
     }

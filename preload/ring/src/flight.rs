@@ -139,7 +139,7 @@ impl<'m> SlotWriter<'m> {
 const ESTIMATED: u64 = 3;
 
 /// Stores two estimated points of the agent's clock, the earlier one first, for work that is never seen complete. Later
-/// estimates replace them; the first [`keep_point`] replaces them for good.
+/// estimates replace them; the first [`keep_point`] replaces them permanently.
 pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
     let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
         return;

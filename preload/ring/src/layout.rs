@@ -96,7 +96,7 @@ pub mod clock {
 pub mod counter {
     /// Words of the region.
     pub const WORDS: usize = 128;
-    /// State of the collector: 1 recording, 2 off for good, 3 closed at exit.
+    /// State of the collector: 1 recording, 2 permanently off, 3 closed at exit.
     pub const STATE: usize = 0;
     /// String id of the reason for switching off.
     pub const OFF_REASON: usize = 1;

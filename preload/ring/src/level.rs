@@ -1,24 +1,24 @@
-//! The levels of timing: how dispatches get their times, from the most that hardware allows down to nothing at all.
+//! The levels of timing: how dispatches get their times, from full timing down to no recording.
 //!
-//! A process starts at one and steps down by itself where a level does not hold; it never steps up again. Each step is a
-//! [`Status`](crate::record::Status) of code [`LEVEL`](crate::record::status::LEVEL), whose value [`Step`] packs.
+//! A process starts at one level and steps down when that level fails; it never steps up again. Each step is a
+//! [`Status`](crate::record::Status) of code [`LEVEL`](crate::record::status::LEVEL), whose value is a packed [`Step`].
 
 use std::fmt;
 
-/// How dispatches are timed. A greater level asks less of the hardware and the run-time.
+/// How dispatches are timed. A greater level needs less of the hardware and the run-time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// By signals of the collector in a flight file, whose pages lie over memory of the run-time.
+    /// By the collector's signals in a flight file, whose pages are mapped over memory of the run-time.
     #[default]
     Files = 0,
-    /// By signals of the collector in memory of the run-time.
+    /// By the collector's signals in memory of the run-time.
     Memory = 1,
-    /// By signals that the run-time made for the collector.
+    /// By signals that the run-time created for the collector.
     RunTime = 2,
-    /// By the program's signals alone; other dispatches are recorded without times.
+    /// Only by the program's signals; other dispatches are recorded without times.
     Program = 3,
-    /// Not at all, and queues are the run-time's plain ones. API calls and copies are recorded.
+    /// Not at all, and queues are the run-time's own. API calls and copies are recorded.
     Plain = 4,
     /// Not at all. HIP calls are recorded.
     Calls = 5,
@@ -27,7 +27,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All levels, from the first down.
+    /// All levels, in ascending order.
     pub const ALL: [Self; 7] = [
         Self::Files,
         Self::Memory,
@@ -38,12 +38,12 @@ impl Level {
         Self::Off,
     ];
 
-    /// The level of a number.
+    /// The level with this number.
     pub fn of(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// The level that a text names by its number.
+    /// The level that a text gives by its number.
     pub fn parse(text: &str) -> Option<Self> {
         Self::of(text.trim().parse().ok()?)
     }
@@ -53,7 +53,7 @@ impl Level {
         self as u8
     }
 
-    /// What is timed, and by what.
+    /// A description of what is timed, and how.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Files => "kernels are timed by signals of roctop's in a file",
@@ -76,23 +76,23 @@ impl fmt::Display for Level {
 /// The value of a status of code [`LEVEL`](crate::record::status::LEVEL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The level from now on.
+    /// The new level.
     pub to: Level,
-    /// The level before.
+    /// The previous level.
     pub from: Level,
-    /// Number of the reason, see the collector's `level::Reason`.
+    /// Number of the reason, see `level::Reason` of the collector.
     pub reason: u8,
-    /// Dense id of the queue or index of the agent that gave it.
+    /// Dense id of the queue, or index of the agent, that gave the reason.
     pub place: u32,
 }
 
 impl Step {
-    /// As one number.
+    /// Packs the step into a number.
     pub const fn value(self) -> u64 {
         self.to as u64 | (self.from as u64) << 8 | (self.reason as u64) << 16 | (self.place as u64) << 32
     }
 
-    /// From one number; none when it names no level.
+    /// Unpacks a step; `None` if the number contains no level.
     pub fn of(value: u64) -> Option<Self> {
         Some(Self {
             to: Level::of(value & 0xff)?,

@@ -258,9 +258,9 @@ pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// May the file become so large?
+/// Whether the file may have this size.
 ///
-/// Errors: it is not on tmpfs, or larger than the program may make files (`EFBIG`).
+/// Errors: it is not on tmpfs, or larger than the program may create files (`EFBIG`).
 #[expect(unsafe_code, reason = "fstatfs and getrlimit have no safe form in std")]
 pub(crate) fn may_hold(file: &File, size: u64) -> io::Result<()> {
     const TMPFS: i64 = 0x0102_1994;
@@ -289,9 +289,9 @@ pub(crate) fn may_hold(file: &File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the file's tmpfs room for `size` bytes now?
+/// Whether the file's tmpfs has space for `size` bytes now.
 ///
-/// Errors: it has not.
+/// Errors: there is no space.
 #[expect(unsafe_code, reason = "fstatfs has no safe form in std")]
 pub(crate) fn has_room(file: &File, size: u64) -> io::Result<()> {
     let mut facts = std::mem::MaybeUninit::<libc::statfs>::zeroed();

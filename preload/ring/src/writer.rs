@@ -303,7 +303,7 @@ impl<'m> FactWriter<'m> {
     }
 
     /// Appends a fact that readers can do without, such as the end of a stream. These facts take at most half of the
-    /// region, so that a program that creates streams for ever loses no kernel names. False if there is no space
+    /// region, so that a program that keeps creating streams loses no kernel names. False if there is no space
     /// (counted).
     pub fn append_minor(&self, head: Head, payload: &[[u64; PAYLOAD_WORDS]]) -> bool {
         let room = (self.slots.len() / SLOT_WORDS) as u64;

@@ -332,7 +332,7 @@ fn check(model: &Model, reader: &Reader<File>, seen: &Seen, late: bool) {
             .enumerate()
             .map(|(n, text)| (n + 1, text)))
     );
-    // The first sample is kept for ever, and the newest of the others.
+    // The first sample is kept, and the newest of the others.
     assert_eq!(seen.samples.is_empty(), model.samples == 0);
     assert!(model.samples == 0 || seen.samples.contains(&0) && seen.samples.contains(&(model.samples - 1)));
     let totals: BTreeMap<u16, (u64, u64)> = reader

@@ -14,7 +14,7 @@ mod run_time;
 mod stall;
 mod tracer;
 
-use self::run_time::{Way, hip};
+use self::run_time::{Interface, hip};
 use crate::registration::{self, REGISTERED};
 use crate::status::{NOT_IMPLEMENTED, Result, fail};
 use hip_sys::tracer::Register;
@@ -26,32 +26,32 @@ static IS_ENGAGED: AtomicBool = AtomicBool::new(false);
 /// Registrations for these calls have changed.
 pub(crate) fn engage(operations: Range<u32>) {
     let Some(hip) = hip() else { return };
-    match &hip.way {
-        Way::Tracer(register, tail) => engage_tracer(*register, *tail),
-        Way::Legacy(functions) => functions.engage(operations),
-        Way::None => {}
+    match &hip.interface {
+        Interface::Tracer(register, tail) => engage_tracer(*register, *tail),
+        Interface::Legacy(functions) => functions.engage(operations),
+        Interface::None => {}
     }
 }
 
 /// Registrations for this work have changed.
 pub(crate) fn engage_work(operations: Range<u32>) {
     let Some(hip) = hip() else { return };
-    match &hip.way {
-        Way::Tracer(register, tail) => engage_tracer(*register, *tail),
-        Way::Legacy(functions) => functions.engage_work(operations),
-        Way::None => {}
+    match &hip.interface {
+        Interface::Tracer(register, tail) => engage_tracer(*register, *tail),
+        Interface::Legacy(functions) => functions.engage_work(operations),
+        Interface::None => {}
     }
 }
 
-/// Is a run-time loaded?
+/// Whether a run-time is loaded.
 pub(crate) fn is_loaded() -> bool {
     hip().is_some()
 }
 
-/// Fails if the run-time has no known way to report its calls.
+/// Fails if the run-time has no known interface to report its calls.
 pub(crate) fn can_report_calls() -> Result<()> {
-    match hip().map(|hip| &hip.way) {
-        Some(Way::None | Way::Tracer(_, None)) => Err(fail(
+    match hip().map(|hip| &hip.interface) {
+        Some(Interface::None | Interface::Tracer(_, None)) => Err(fail(
             NOT_IMPLEMENTED,
             format_args!("calls of this HIP release cannot be traced: the layout of its reports is not known"),
         )),

@@ -12,7 +12,7 @@ pub(crate) struct Library {
 impl Library {
     /// The library's own definition of `name`.
     pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle stays open for ever, `name` is terminated.
+        // SAFETY: the handle is never closed, `name` is terminated.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     }
@@ -76,7 +76,7 @@ pub(crate) fn file_of(inside: *const c_void) -> Option<CString> {
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned())
 }
 
-/// Keeps the library that contains `inside` loaded for ever.
+/// Keeps the library that contains `inside` loaded permanently.
 pub(crate) fn pin(inside: *const c_void) {
     if let Some(file) = file_of(inside) {
         // SAFETY: terminated; NOLOAD only affects loaded libraries.

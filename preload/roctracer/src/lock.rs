@@ -1,5 +1,5 @@
 //! Locks over futexes, held across a fork and released on both sides, where a standard mutex would stay locked in the
-//! child for ever. A race checker can see through them.
+//! child forever. A race checker can see through them.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bell_wakes_who_waits() {
+    fn a_bell_wakes_its_waiters() {
         let (turn, bell) = (Guarded::new(0u32), Bell::new());
         std::thread::scope(|scope| {
             for own in 0..3 {

@@ -72,7 +72,7 @@ thread_local! {
     static INSIDE: Cell<*const Pool> = const { Cell::new(null()) };
 }
 
-/// Does this thread run the callback of a pool?
+/// Whether this thread runs the callback of a pool.
 pub(crate) fn is_inside_any() -> bool {
     !INSIDE.get().is_null()
 }
@@ -86,7 +86,7 @@ impl Opened {
     /// Decodes [`words`](Self::words).
     pub(crate) fn of_words([pool, number]: [u64; 2]) -> Option<Self> {
         let pool = pool as usize as *const Pool;
-        // SAFETY: `words` took the address from a reference that lives for ever.
+        // SAFETY: `words` took the address from a reference that is never freed.
         let pool = unsafe { pool.as_ref() }?;
         Some(Self { pool, number })
     }

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_kept_once_for_ever() {
+    fn a_text_is_kept_once_and_never_freed() {
         let mut all = Vec::new();
         for number in 0..1000 {
             let text = CString::new(format!("text {}", number % 500)).unwrap();

@@ -1,16 +1,18 @@
 //! HIP API calls.
 //!
-//! Two ways in. [`gate`] stands in front of every exported function, on every release: all calls that are bound by
+//! There are two entry points. [`gate`] wraps every exported function on every release. It sees all calls bound by
 //! symbol, looked up in a handle ([`super::lookup`]) or by `hipGetProcAddress`, with return codes and arguments.
-//! [`tracer`] is the run-time's own callback (5.3.1 and later), for programs that no gate stands in front of, since they set
-//! `LD_PRELOAD` anew; where it is registered for something else it leaves calls of the gate alone, so nothing is recorded
-//! twice; [`slot`] shares it with other tools. Calls that HIP makes to itself inside a call are not recorded, nor those of a
-//! library that is opened with a scope of its own (`RTLD_DEEPBIND`) in a program with the gate.
+//! [`tracer`] is the run-time's own callback (5.3.1 and later), for programs without the gate, because they replaced
+//! `LD_PRELOAD`. Where it is registered for another reason, it ignores calls of the gate, so nothing is recorded twice;
+//! [`slot`] shares it with other tools. Not recorded: calls that HIP makes inside a call, and, in a program with the
+//! gate, calls of a library opened with a separate scope (`RTLD_DEEPBIND`).
 //!
-//! [`activity`] takes HIP's own records of dispatches where those are asked for, [`cooperative`] makes HIP give signals to packets of queues that cannot be intercepted (6.2 and later),
-//! [`deferred`] to name the call in packets that threads of its own submit, [`transfer`] records what a call asks to be copied, [`watchdog`] finds launches that came by no queue.
+//! [`activity`] takes HIP's own dispatch records if they are requested. [`cooperative`] makes HIP attach signals to
+//! packets of queues that cannot be intercepted (6.2 and later). [`deferred`] makes it put the call into packets that
+//! its own threads submit. [`transfer`] records requested copies. [`watchdog`] detects launches that no known queue
+//! received.
 //!
-//! Absent on purpose: 5.2's per-operation callbacks, which make every launch dearer by 0.5 µs and an interrupt.
+//! Deliberately not used: 5.2's per-operation callbacks, which add 0.5 µs and an interrupt to every launch.
 
 pub mod activity;
 pub mod cooperative;
@@ -34,7 +36,7 @@ use hip_sys::function::{self, FUNCTIONS};
 use roctop_ring::record::{Domain, OperationName};
 use roctop_ring::sync::Ordering;
 
-/// The record's domain.
+/// Domain of a function's records.
 #[inline(always)]
 pub(crate) const fn domain(function: &function::Function) -> Domain {
     Domain(function.domain as u8)
@@ -47,16 +49,16 @@ const _: () = {
     assert!(Domain::ROCDECODE.0 == Number::Rocdecode as u8 && Domain::ROCJPEG.0 == Number::Rocjpeg as u8);
 };
 
-/// Who saw HIP first.
+/// What saw HIP first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     /// The gate: the program's calls are bound by symbol.
     Gate,
-    /// HSA's start: the calls before it did not come through the gate.
+    /// HSA's start: earlier calls did not pass the gate.
     Hsa,
 }
 
-/// The first HIP call of this process, or HSA's start under HIP. Slow path.
+/// First HIP call of this process, or HSA's start under HIP. Slow path.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin(by: By) {
@@ -69,7 +71,7 @@ pub(crate) fn begin(by: By) {
     }
     let Some(process) = process::get() else { return };
     if word(word::HIP_BEGUN).swap(1, Ordering::AcqRel) != 0 {
-        // Another thread is at it: its calls and ours are recorded from the same instant on.
+        // Another thread is starting: its calls and ours are recorded from the same instant on.
         while word(word::HIP).load(Ordering::Acquire) == state::COLD {
             std::thread::yield_now();
         }
@@ -77,14 +79,14 @@ pub(crate) fn begin(by: By) {
     }
     thread::aside(|| {
         name_operations(process);
-        // Before the loader is asked anything: a thread inside of it may wait above.
+        // Must precede any question to the dynamic loader: a thread inside it may wait in the loop above.
         state::switch_on(word::HIP);
         tracer::register(process, by);
         deferred::learn(process);
     });
 }
 
-/// How the file name of this function's library begins.
+/// Start of the file name of this function's library.
 pub(crate) const fn library_of(function: &function::Function) -> &'static str {
     match function.domain {
         function::Domain::Rccl => "librccl.so",
@@ -99,7 +101,7 @@ fn name_operations(process: &Process) {
     }
 }
 
-/// Tells the name of an operation.
+/// Emits the name of an operation.
 pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
     let fact = OperationName {
         domain: u32::from(domain.0),
@@ -110,7 +112,7 @@ pub(crate) fn name(process: &Process, domain: Domain, op: u16, name: &[u8]) {
     process.fact(OperationName::head(0, Domain::NONE), &fact.payload());
 }
 
-/// How the run-time's file name begins.
+/// Start of the run-time's file name.
 pub(crate) const LIBRARY: &str = "libamdhip64.so";
 
 /// The loaded HIP run-time.

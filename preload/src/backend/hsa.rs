@@ -1,17 +1,18 @@
-//! HSA: dispatches, copies, agents, code objects, from the run-time's own function tables.
+//! HSA: dispatches, copies, agents and code objects, from the run-time's own function tables.
 //!
-//! The run-time hands its tables to `OnLoad`, because `HSA_TOOLS_LIB` names this library (5.2) or because it exports
-//! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly once.
-//! [`interception`], [`queue`] and [`packet`] time dispatches by signals of our own, [`observed`] those of queues that
-//! cannot be intercepted and [`copy`] copies on the signals that they have,
-//! [`harvest`] turns both into records, [`signal`] knows the program's signals that are being watched, [`index`] joins a
-//! packet to the call that made it, [`backpressure`] and [`ring_wrap`] hold the program back where a proxy must not be overrun, [`driver`] looks at
-//! the clock that GPU times are in, [`memory`] records allocations, [`blocking`] copies and fills that a
-//! call makes before it returns. [`api`] records the calls themselves, when that is asked for at `OnLoad`.
+//! The run-time passes its tables to `OnLoad`, because `HSA_TOOLS_LIB` names this library (5.2) or because it exports
+//! `HSA_AMD_TOOL_PRIORITY` (5.3 and later). Entries are patched in place; the originals are kept and called exactly
+//! once. [`interception`], [`queue`] and [`packet`] time dispatches with the collector's signals; [`observed`] those of
+//! queues that cannot be intercepted; [`copy`] copies, on the signals that they have. [`harvest`] turns both into
+//! records. [`signal`] knows which of the program's signals are watched. [`index`] joins a packet with its call.
+//! [`backpressure`] and [`ring_wrap`] make the program wait where a proxy would overflow. [`driver`] checks the clock
+//! of GPU times. [`memory`] records allocations, [`blocking`] copies and fills that complete within a call, and [`api`]
+//! the calls themselves, if requested at `OnLoad`.
 //!
-//! [`probe`] tests signals of our own on each GPU, [`witness`] proves what should be complete, [`crate::level`] says what is used.
+//! [`probe`] tests the collector's signals on each GPU, [`witness`] proves what should be complete, and
+//! [`crate::level`] decides what is used.
 //!
-//! Absent on purpose: barrier and proxy signals where they can be avoided.
+//! Deliberately avoided where possible: barrier packets and proxy signals.
 
 #![expect(unsafe_code, reason = "the run-time's tables and entry points")]
 
@@ -55,11 +56,11 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_void};
 use std::ops::RangeInclusive;
 
-/// Tools load in this order; below that of roctracer (50), so that this one is nearest to the run-time.
+/// Tools load in this order; the value is below that of roctracer (50), so that this one is closest to the run-time.
 #[unsafe(no_mangle)]
 pub static HSA_AMD_TOOL_PRIORITY: u32 = 25;
 
-/// The run-time as `OnLoad` found it.
+/// The run-time as seen in `OnLoad`.
 pub(crate) struct Hsa {
     pub(crate) core: Core,
     pub(crate) amd: Amd,
@@ -69,16 +70,16 @@ pub(crate) struct Hsa {
     pub(crate) signal: signal::Originals,
     pub(crate) memory: memory::Ledger,
     pub(crate) blocking: blocking::Originals,
-    /// Another tool stands in front of the run-time's function that creates queues.
+    /// Whether another tool wraps the run-time's function that creates queues.
     pub(crate) queues_are_tools: bool,
-    /// CLOCK_BOOTTIME when the tables came, ns.
+    /// CLOCK_BOOTTIME when the tables arrived, ns.
     began: u64,
     frequency: u64,
 }
 
 static HSA: AtomicU64 = AtomicU64::new(0);
 
-/// The run-time; none before `OnLoad`. The originals in it are good in forked children too.
+/// The run-time; `None` before `OnLoad`. Its original functions are valid in forked children too.
 #[inline(always)]
 pub(crate) fn hsa() -> Option<&'static Hsa> {
     let address = HSA.load(Ordering::Acquire) as usize as *const Hsa;
@@ -87,24 +88,25 @@ pub(crate) fn hsa() -> Option<&'static Hsa> {
 }
 
 impl Hsa {
-    /// Nanoseconds of the system domain's ticks.
+    /// Converts ticks of the system domain to ns.
     #[inline]
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
         nanoseconds(self.frequency, ticks)
     }
 
-    /// The system domain's time when the tables came, ns.
+    /// Time of the system domain when the tables arrived, ns.
     pub(crate) fn began(&self) -> u64 {
         driver::about(self.began)
     }
 
-    /// When work of this run-time can have been, ns of the system domain.
+    /// Plausible times of this run-time's work, ns of the system domain.
     fn bounds(&self) -> RangeInclusive<u64> {
         let now = driver::about(clock::boottime());
         self.began().saturating_sub(EARLIER)..=now.saturating_add(LATER)
     }
 
-    /// Whether begin and end, ns, can be the times of work. Where they cannot it is asked first whose clock they are in.
+    /// Whether begin and end, ns, are plausible times of work. If not, it is first determined which clock they are
+    /// from.
     pub(crate) fn is_time(&self, span: [u64; 2]) -> bool {
         let is_within = || {
             let bounds = self.bounds();
@@ -114,12 +116,12 @@ impl Hsa {
     }
 }
 
-/// By how much work may seem to have begun before HSA, and to have ended in the future, ns: ten seconds, a day. An emulated GPU
-/// may live in a time of its own.
+/// How much earlier than HSA's start work may seem to begin, and how far in the future it may seem to end: ten seconds,
+/// a day. An emulated GPU may have a different time.
 const EARLIER: u64 = 10 * 1_000_000_000;
 const LATER: u64 = 86_400 * 1_000_000_000;
 
-/// Nanoseconds of ticks.
+/// Converts ticks to ns.
 #[inline]
 fn nanoseconds(frequency: u64, ticks: u64) -> u64 {
     if frequency == 1_000_000_000 || frequency == 0 {
@@ -129,7 +131,7 @@ fn nanoseconds(frequency: u64, ticks: u64) -> u64 {
     }
 }
 
-/// The system domain's time, ns, when CLOCK_BOOTTIME shows `boottime`.
+/// Time of the system domain at CLOCK_BOOTTIME `boottime`, ns.
 fn system_time_at(boottime: u64) -> u64 {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         return 0;
@@ -137,7 +139,7 @@ fn system_time_at(boottime: u64) -> u64 {
     driver::time_at(boottime, || hsa.nanoseconds(ticks(&hsa.core)))
 }
 
-/// The system domain's clock; 0 when the run-time does not tell it.
+/// Ticks of the system domain's clock; 0 if the run-time does not report it.
 fn ticks(core: &Core) -> u64 {
     let mut ticks = 0u64;
     // SAFETY: the attribute is a 64-bit number.
@@ -145,7 +147,7 @@ fn ticks(core: &Core) -> u64 {
     if known == SUCCESS { ticks } else { 0 }
 }
 
-/// The run-time's entry point for tools.
+/// Entry point for tools, called by the run-time.
 ///
 /// # Safety
 /// Called by the run-time with its tables.
@@ -158,7 +160,7 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
         }
         if word(word::HSA).load(Ordering::Acquire) == state::COLD {
             // SAFETY: not null, and the run-time's.
-            unsafe { super::sdk::told_by_tools_entry(table.cast(), 10_000) };
+            unsafe { super::sdk::pass_on_from_tools_entry(table.cast(), 10_000) };
             // SAFETY: as above.
             thread::aside(|| install(unsafe { &*table }, false));
         }
@@ -169,8 +171,9 @@ pub unsafe extern "C" fn OnLoad(table: *mut Root, _version: u64, _failed: u64, _
     true
 }
 
-/// Takes the tables that the run-time handed to rocprofiler-register; false when it cannot. HIP is not asked anything: its
-/// own tables may be under way. The run-time will not say that it ends, so the program's ends are counted.
+/// Takes the tables that the run-time passed to rocprofiler-register; false if that fails. HIP is not called, because
+/// its own tables may be in progress. The run-time will not report its end, so the program's `hsa_shut_down` calls are
+/// counted.
 pub(crate) fn adopt(root: &Root) -> bool {
     if !thread::is_traced() {
         return false;
@@ -181,7 +184,7 @@ pub(crate) fn adopt(root: &Root) -> bool {
     state::is_on(word::HSA)
 }
 
-/// The run-time's entry point at its end: the last times are taken, then HSA is not called any more.
+/// Called at the run-time's end: takes the last times; HSA is not called afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
     wall((), || {
@@ -196,7 +199,7 @@ pub extern "C" fn OnUnload() {
     });
 }
 
-/// One of the program's ends of HSA. At the last one the run-time destroys nothing any more, so ours goes before it.
+/// A program's `hsa_shut_down`. At the last one the run-time destroys no more objects, so ours are destroyed before it.
 unsafe extern "C" fn shut_down() -> Status {
     let Some(hsa) = hsa() else { return SUCCESS };
     if state::is_on(word::HSA) {
@@ -213,7 +216,7 @@ unsafe extern "C" fn shut_down() -> Status {
     unsafe { (hsa.core.shut_down)() }
 }
 
-/// Takes the run-time's tables; `is_silent` when it will not say that it ends.
+/// Takes the run-time's tables; `is_silent` if it will not report its end.
 fn install(root: &Root, is_silent: bool) -> Option<()> {
     let process = process::get()?;
     if level::current() > Level::Plain {
@@ -258,17 +261,17 @@ fn install(root: &Root, is_silent: bool) -> Option<()> {
     if is_silent {
         shutdown_hook::watch(root);
     }
-    // Last: in front of the hooks above.
+    // Last, so that it comes before the hooks above.
     #[cfg(target_arch = "x86_64")]
     if control::is_asked(wanted::HSA_API) {
         api::patch(process, root, layout);
     }
     process.calibrate();
-    tell(process, hsa);
+    report(process, hsa);
     Some(())
 }
 
-/// Nothing of an earlier run-time, or of a parent's, is this one's.
+/// Drops everything of an earlier run-time or of the parent process.
 fn forget_all() {
     queue::forget_all();
     observed::forget_all();
@@ -281,7 +284,7 @@ fn forget_all() {
     harvest::forget_all();
 }
 
-/// Puts the hooks into the tables.
+/// Installs the hooks in the tables.
 fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa) {
     let layout = hsa.layout;
     index::patch(core);
@@ -300,8 +303,8 @@ fn patch(process: &Process, root: &Root, (core, amd): (Table, Table), hsa: &Hsa)
     scratch::patch(process, root);
 }
 
-/// Says what is recorded of this run-time, and what is not.
-fn tell(process: &Process, hsa: &Hsa) {
+/// Reports what is recorded of this run-time, and what is not.
+fn report(process: &Process, hsa: &Hsa) {
     let unknown = hsa.layout.unknown() - newer_amd(hsa.layout).len();
     if unknown > 0 {
         let text = format!(
@@ -314,7 +317,7 @@ fn tell(process: &Process, hsa: &Hsa) {
         process.say(
             status::NOTE,
             0,
-            "another tool of HSA was loaded first: where it gives kernels signals of its own, times here may be those of \
+            "another tool of HSA was loaded first: where it gives kernels its own signals, times here may be those of \
              its barriers",
         );
     }
@@ -336,12 +339,12 @@ fn frequency(core: &Core) -> u64 {
     frequency
 }
 
-/// The run-time closes its tools after `OnUnload`; our thread and the patched entries outlive that.
+/// The run-time closes its tools after `OnUnload`; our thread and the patched entries live longer.
 fn stay_loaded() {
     real::pin(OnUnload as extern "C" fn() as *const c_void);
 }
 
-/// Puts a hook into a table.
+/// Installs a hook in a table.
 pub(crate) fn hook(table: Table, entry: usize, function: *mut c_void) {
     // SAFETY: callers pair each entry with a function of its type; this library is never unloaded.
     unsafe { table.patch(entry, function) };

@@ -1,8 +1,8 @@
-//! `dlsym` and `dlvsym`: a program that looks a function up in the run-time's own handle gets the wrapped one.
+//! `dlsym` and `dlvsym`: a lookup in the run-time's own handle returns the wrapped function.
 //!
-//! Everything else goes on by a jump, with the caller's return address in place: what `RTLD_NEXT` and `RTLD_DEFAULT` mean
-//! depends on it. Only questions by a real handle for a name that the collector wraps are looked at, and only when the
-//! answer lies in a library that the name belongs to; the function behind the wrapped one is then that answer.
+//! All other lookups continue by a jump, with the caller's return address in place, because `RTLD_NEXT` and
+//! `RTLD_DEFAULT` depend on it. Only lookups by a real handle of a wrapped name are examined, and only if the result is
+//! in a library to which the name belongs. That result then becomes the real function of the wrapped one.
 
 #![expect(unsafe_code, reason = "stands in front of the loader's functions")]
 #![expect(unreachable_pub, reason = "exported by their symbols alone")]
@@ -16,7 +16,7 @@ use crate::{real, thread};
 use roctop_ring::sync::Ordering;
 use std::ffi::{CStr, c_char, c_void};
 
-/// What the assembly goes on with: an answer, or where to jump to.
+/// Continuation of the assembly: a result, or a jump target.
 #[repr(C)]
 struct Found {
     answer: *mut c_void,
@@ -61,7 +61,7 @@ macro_rules! gate {
 gate!(dlsym, by_name);
 gate!(dlvsym, by_version);
 
-/// Stands where the loader's function could not be found: there is no such symbol.
+/// Replaces a loader function that was not found: no such symbol.
 extern "C" fn nothing() -> *mut c_void {
     std::ptr::null_mut()
 }
@@ -85,7 +85,7 @@ unsafe extern "C" fn by_name(handle: *mut c_void, name: *const c_char) -> Found 
     }
 }
 
-/// Would the program find our wrapped function in its own scope where there is none behind it?
+/// Whether the program would find our wrapped function in its own scope although there is no real one.
 fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
     let is_default = handle == libc::RTLD_DEFAULT;
     if !is_default || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
@@ -93,7 +93,7 @@ fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
     }
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
-    if !STARTS.iter().any(|start| name.to_bytes().starts_with(start)) || thread::is_aside() {
+    if !NAME_PREFIXES.iter().any(|start| name.to_bytes().starts_with(start)) || thread::is_aside() {
         return false;
     }
     wall(false, || {
@@ -102,8 +102,8 @@ fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
     })
 }
 
-/// What the names of the wrapped functions begin with.
-const STARTS: [&[u8]; 5] = [b"hip", b"__hip", b"_Z", b"nccl", b"msccl"];
+/// Prefixes of the wrapped functions' names.
+const NAME_PREFIXES: [&[u8]; 5] = [b"hip", b"__hip", b"_Z", b"nccl", b"msccl"];
 
 unsafe extern "C" fn by_version(handle: *mut c_void, name: *const c_char, version: *const c_char) -> Found {
     let real = real::loaders_dlvsym();
@@ -117,7 +117,7 @@ unsafe extern "C" fn by_version(handle: *mut c_void, name: *const c_char, versio
     }
 }
 
-/// The wrapped function; null when the question is none of ours.
+/// The wrapped function; null if the lookup does not concern us.
 fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> *mut c_void {
     let is_special = handle.is_null() || handle == libc::RTLD_NEXT;
     if is_special || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
@@ -127,7 +127,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
     let others: [&[u8]; 2] = [b"hsa_init", b"roctx"];
-    let mut starts = STARTS.iter().chain(&others);
+    let mut starts = NAME_PREFIXES.iter().chain(&others);
     if !starts.any(|start| bytes.starts_with(start)) || thread::is_aside() {
         return std::ptr::null_mut();
     }

@@ -1,10 +1,10 @@
 //! Dispatch tables that libraries hand over through rocprofiler-register (ROCm 6.2 and later).
 //!
-//! They come to [`super::sdk`], which stands where the register looks for rocprofiler-sdk. Tables are wrapped in place:
-//! HIP's, the compiler's, RCCL's and the decoders' ([`super::hip::entry`]), HSA's ([`super::hsa`]), ROC-TX's
-//! ([`super::roctx::table`]). Others are told and left alone.
+//! They arrive at [`super::sdk`], which takes the place where the register looks for rocprofiler-sdk. Tables are
+//! wrapped in place: those of HIP, its compiler, RCCL and the decoders ([`super::hip::entry`]), of HSA
+//! ([`super::hsa`]), and of ROC-TX ([`super::roctx::table`]). Others are reported and left alone.
 //!
-//! A library calls this while it builds its tables: none of its functions may be called from here.
+//! A library calls this while it builds its tables, so none of its functions may be called here.
 
 #![expect(unsafe_code, reason = "the register's interface and the libraries' tables")]
 
@@ -19,11 +19,11 @@ use std::ffi::{CStr, c_char, c_void};
 
 const TAKEN: i32 = 0;
 const NOT_TAKEN: i32 = 1;
-/// The newest version of HSA's root table whose layout is known (HSA 7.2).
+/// Newest version of HSA's root table with a known layout (HSA 7.2).
 const HSA_MAJOR: u32 = 3;
 
-/// Takes a library's tables, if they are known; returns the register's answer. `is_taken` says whether another tool
-/// already has.
+/// Wraps a library's tables, if they are known; returns the register's status. `is_taken` says whether another tool has
+/// taken them.
 ///
 /// # Safety
 /// `name` is null or terminated, `tables` null or `count` tables of that library.
@@ -42,7 +42,7 @@ pub(crate) unsafe fn hand_over(
     take(name.to_bytes(), version, tables, is_taken)
 }
 
-/// Is there another tool that HSA would load, such as libroctracer64?
+/// Whether HSA would load another tool, such as libroctracer64.
 pub(crate) fn has_other_tool() -> bool {
     real::next(c"HSA_AMD_TOOL_PRIORITY").is_some() || real::loaded("libroctracer64.so").is_some()
 }
@@ -55,13 +55,13 @@ fn take(name: &[u8], version: u64, tables: &[*mut c_void], is_taken: bool) -> i3
         return NOT_TAKEN;
     };
     if name == b"hsa" {
-        // When nobody takes its tables HSA loads its tools, this library among them; else it loads none of them.
+        // If nobody takes its tables, HSA loads its tools, including this library; otherwise it loads none of them.
         if !is_taken && has_other_tool() {
             return NOT_TAKEN;
         }
         // SAFETY: the table of this name is HSA's root.
         let root = unsafe { &*table.cast::<Root>() };
-        // A root table of an unknown kind, or something else, is left alone.
+        // A root table of an unknown version is left alone.
         if !(1..=HSA_MAJOR).contains(&root.version.major) || !super::hsa::adopt(root) {
             return NOT_TAKEN;
         }

@@ -1,5 +1,5 @@
-//! ROCTracer's switches: a program that has a profiler look at a part of itself alone does so with them, and means roctop
-//! too. They are passed on to the program's own library.
+//! ROCTracer's start and stop: a program that limits profiling to a part of itself uses them, and this applies to
+//! roctop too. They are passed on to the program's own library.
 
 #![expect(unsafe_code, reason = "exported functions")]
 
@@ -8,24 +8,24 @@ use crate::guard::{Errno, wall};
 use crate::{real, thread};
 use std::ffi::CStr;
 
-/// How the library's file name begins.
+/// Start of the library's file name.
 const LIBRARY: &str = "libroctracer64.so";
 
-/// The program's tracing goes on, or begins.
+/// Resumes recording.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_start() {
     wall((), roctx::resume);
     pass_on(c"roctracer_start");
 }
 
-/// The program's tracing stops.
+/// Pauses recording.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctracer_stop() {
     pass_on(c"roctracer_stop");
     wall((), roctx::pause);
 }
 
-/// Calls the program's library, which may be in a scope of its own and may have come since the last time.
+/// Calls the program's library, which may be in a separate scope and may have been loaded since the last time.
 fn pass_on(name: &'static CStr) {
     let errno = Errno::keep();
     let found = wall(None, || {

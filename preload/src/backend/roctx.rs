@@ -1,9 +1,9 @@
-//! ROC-TX: the functions of libroctx64 and librocprofiler-sdk-roctx, recorded and passed on to the real ones.
+//! ROC-TX: wraps the functions of libroctx64 and librocprofiler-sdk-roctx, records calls and passes them on.
 //!
-//! They work before HIP starts and without HIP. On a machine without ROC-TX the launcher adds a directory with the drop-in
-//! libraries to the search path (or, in a build that carries none, with links to this one): a program that opens one by
-//! name and looks functions up in it gets those of this library, see [`stand_in`]. Calls that come past them are found in
-//! the library's dispatch tables, see [`table`].
+//! The functions work before HIP starts and without HIP. On a machine without ROC-TX, the launcher adds a directory
+//! with the drop-in libraries to the search path (or, in a build without them, with links to this library). A program
+//! that opens one by name and looks functions up gets those of this library, see [`stand_in`]. Calls that bypass them
+//! are recorded in the library's dispatch tables, see [`table`].
 
 #![expect(unsafe_code, reason = "exported functions with C strings")]
 
@@ -20,7 +20,7 @@ use crate::config::config;
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
 use crate::{collector, thread};
-use listener::{OP_MARK, OP_POP, OP_PUSH, OP_START, OP_STOP, tell};
+use listener::{OP_MARK, OP_POP, OP_PUSH, OP_START, OP_STOP, notify};
 use name::{name_device, name_hsa_agent, name_stream, name_thread};
 use real::{MARK, PAUSE, POP, PUSH, RESUME, START, STOP, THREAD_ID, typed};
 use roctop_ring::record::{Domain, marker_call};
@@ -29,7 +29,7 @@ use roctop_ring::sync::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use table::{Entry, pass};
 
-/// The functions' types; those of one type share a name.
+/// Types of the functions.
 type Mark = unsafe extern "C" fn(*const c_char);
 type Push = unsafe extern "C" fn(*const c_char) -> c_int;
 type Pop = unsafe extern "C" fn() -> c_int;
@@ -40,7 +40,7 @@ type NameThing = unsafe extern "C" fn(*const c_char, *const c_void) -> c_int;
 type NameDevice = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 type ThreadId = unsafe extern "C" fn(*mut u64) -> c_int;
 
-/// Is anything to be recorded? Makes the ring file at first use.
+/// Whether anything is to be recorded. Creates the ring file at first use.
 #[inline]
 fn is_on() -> bool {
     match word(word::COLLECTOR).load(Ordering::Acquire) {
@@ -73,7 +73,7 @@ pub extern "C" fn roctx_version_minor() -> u32 {
     1
 }
 
-/// A mark.
+/// Sets a mark.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn roctxMarkA(message: *const c_char) {
     unsafe { mark(message, real) }
 }
 
-/// Recorded, and passed on.
+/// Records a mark and passes it on.
 unsafe fn mark(message: *const c_char, real: Option<Mark>) {
     wall((), || {
         if is_on() {
@@ -94,11 +94,11 @@ unsafe fn mark(message: *const c_char, real: Option<Mark>) {
     match real {
         // SAFETY: the caller's own argument.
         Some(real) => pass(Entry::Mark, || unsafe { real(message) }),
-        None => tell(OP_MARK, message, 0),
+        None => notify(OP_MARK, message, 0),
     }
 }
 
-/// A range is pushed; returns its level, from 0.
+/// Pushes a range; returns its level, from 0.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -115,11 +115,11 @@ unsafe fn push(message: *const c_char, real: Option<Push>) -> c_int {
         // SAFETY: the caller's own argument.
         return pass(Entry::Push, || unsafe { real(message) });
     }
-    tell(OP_PUSH, message, 0);
+    notify(OP_PUSH, message, 0);
     level
 }
 
-/// The innermost pushed range ends; returns the level after it, -1 when none was open.
+/// Pops the innermost pushed range; returns the level after it, -1 if none was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangePop() -> c_int {
     let real = typed!(POP as Pop);
@@ -133,11 +133,11 @@ unsafe fn pop(real: Option<Pop>) -> c_int {
         // SAFETY: it takes no arguments.
         return pass(Entry::Pop, || unsafe { real() });
     }
-    tell(OP_POP, std::ptr::null(), 0);
+    notify(OP_POP, std::ptr::null(), 0);
     level
 }
 
-/// A range begins that any thread may stop; returns its id.
+/// Starts a range that any thread may stop; returns its id.
 ///
 /// # Safety
 /// `message` is null or a terminated string.
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
 }
 
 unsafe fn start(message: *const c_char, real: Option<Start>) -> u64 {
-    // The id must be known before the range is kept, so the real function goes first.
+    // The id must be known before the range is stored, so the real function is called first.
     // SAFETY: the caller's own argument.
     let given = real.map(|real| pass(Entry::Start, || unsafe { real(message) }));
     let id = wall(given.unwrap_or(0), || {
@@ -161,12 +161,12 @@ unsafe fn start(message: *const c_char, real: Option<Start>) -> u64 {
         id
     });
     if given.is_none() {
-        tell(OP_START, message, id);
+        notify(OP_START, message, id);
     }
     id
 }
 
-/// A started range stops.
+/// Stops a started range.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxRangeStop(id: u64) {
     let real = typed!(STOP as Stop);
@@ -183,11 +183,11 @@ unsafe fn stop(id: u64, real: Option<Stop>) {
     match real {
         // SAFETY: the caller's own argument.
         Some(real) => pass(Entry::Stop, || unsafe { real(id) }),
-        None => tell(OP_STOP, std::ptr::null(), id),
+        None => notify(OP_STOP, std::ptr::null(), id),
     }
 }
 
-/// Recording pauses, of all threads; the id of a single thread is taken for all.
+/// Pauses recording of all threads; the id of a single thread is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerPause(tid: u64) -> c_int {
     let real = typed!(PAUSE as Switch);
@@ -205,7 +205,7 @@ unsafe fn pause_by(tid: u64, real: Option<Switch>) -> c_int {
     result
 }
 
-/// Recording goes on.
+/// Resumes recording.
 #[unsafe(no_mangle)]
 pub extern "C" fn roctxProfilerResume(tid: u64) -> c_int {
     let real = typed!(RESUME as Switch);
@@ -222,7 +222,7 @@ unsafe fn resume_by(tid: u64, real: Option<Switch>) -> c_int {
     result
 }
 
-/// A call begins that is neither mark nor range.
+/// Begins a call that is neither mark nor range.
 fn enter(op: u16) -> Option<collector::Call> {
     wall(None, || {
         is_on()
@@ -237,21 +237,21 @@ fn exit(call: Option<collector::Call>, result: c_int) {
     }
 }
 
-/// What the program wishes of the recording.
+/// Recording state that the program requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Recording {
-    /// That it goes on.
+    /// Running.
     On,
-    /// That it pauses.
+    /// Paused.
     Paused,
 }
 
-/// The program asks for recording to pause.
+/// The program requests a pause.
 pub(crate) fn pause() {
     switch(Recording::Paused);
 }
 
-/// The program asks for recording to go on.
+/// The program requests to resume.
 pub(crate) fn resume() {
     switch(Recording::On);
 }
@@ -268,11 +268,11 @@ fn switch(wish: Recording) {
         Recording::Paused => count.checked_sub(1),
         Recording::On => count.checked_add(1),
     };
-    // What is paused already is not paused further.
+    // It is already paused: nothing more to pause.
     if resumed.try_update(Ordering::AcqRel, Ordering::Acquire, next).is_err() {
         return;
     }
-    // Another thread may have counted meanwhile: the last count holds.
+    // Another thread may have counted meanwhile: the last count wins.
     loop {
         let is_paused = resumed.load(Ordering::Acquire) == 0;
         set_paused(is_paused);
@@ -288,7 +288,7 @@ fn set_paused(on: bool) {
     }
 }
 
-/// The calling thread's id as ROC-TX counts it: the kernel's.
+/// Writes the calling thread's kernel thread id.
 ///
 /// # Safety
 /// `tid` is null or points to room for a number.

@@ -1,11 +1,11 @@
-//! Hardware counters through rocprofiler-sdk 0.4 to 1.x, loaded at run time and only when counters are asked for.
+//! Hardware counters through rocprofiler-sdk 0.4 to 1.x, loaded at run time if counters are requested.
 //!
-//! A run-time that was built with rocprofiler-register hands its tables to [`rocprofiler_set_api_table`] of this library,
-//! which passes them on to the SDK, and then wraps them itself (`backend::register`); the SDK finds [`rocprofiler_configure`] and configures us. The two are exported
-//! together: with one of them alone the register library aborts the program. Declared by hand from the published ABI;
-//! a record of a size that is not known is counted and passed over.
+//! A run-time built with rocprofiler-register passes its tables to [`rocprofiler_set_api_table`] of this library. It
+//! passes them on to the SDK and then wraps them (`backend::register`); the SDK finds [`rocprofiler_configure`] and
+//! configures us. The two are exported together: with only one, the register library aborts the program. The
+//! declarations follow the published ABI; records of unknown size are counted and skipped.
 //!
-//! Absent: the SDK's other services. Kernels that it counts run one after the other, so the screen says `SERIALIZED`.
+//! Other services of the SDK are not used. Kernels that it counts are serialized, so the screen shows `SERIALIZED`.
 
 #![expect(unsafe_code, reason = "entry points of the register library and calls of the SDK")]
 
@@ -36,32 +36,32 @@ use std::sync::OnceLock;
 
 /// Oldest release whose records are known, as `10000 * major + 100 * minor`.
 const OLDEST: u32 = 400;
-/// The first major version whose records are not known.
+/// First major version with unknown records.
 const NEWEST: u32 = 20_000;
-/// What a handed-over table is answered with when nobody wants it: the run-time goes on as without us.
+/// Status if nobody wants a table: the run-time continues as without us.
 const NOT_WANTED: c_int = 1;
 
 static REQUEST: OnceLock<Option<Request>> = OnceLock::new();
 static SDK: OnceLock<Option<Sdk>> = OnceLock::new();
-/// 1 once the SDK has asked us.
+/// 1 once the SDK has called `rocprofiler_configure`.
 static CONFIGURED: AtomicU64 = AtomicU64::new(0);
 /// 1 once HSA's table was passed on.
 static HAS_HSA: AtomicU64 = AtomicU64::new(0);
-/// Records of unknown sizes.
+/// Number of records of unknown size.
 static UNKNOWN: AtomicU64 = AtomicU64::new(0);
 
-/// What is asked for; none when no counters are.
+/// The request; `None` without counters.
 fn request() -> Option<&'static Request> {
     let read = || Request::parse(&std::env::var(ENV_COUNTERS).ok()?);
     REQUEST.get_or_init(read).as_ref()
 }
 
-/// Is the SDK the source of dispatches?
+/// Whether the SDK is the source of dispatches.
 pub(crate) fn is_counting() -> bool {
     collector::are_dispatches_claimed()
 }
 
-/// The index of an agent that is the `order`th of HSA's.
+/// Index of the agent with this position in HSA's order.
 pub(crate) fn index_in_order(order: u32, node: u32, kind: u32) -> u32 {
     counters::index_in_order(order, node, kind)
 }
@@ -72,7 +72,7 @@ fn say_missing(what: &str) {
     }
 }
 
-/// The SDK, loaded at the first call; `beside` is an address inside the run-time that it has to fit.
+/// The SDK, loaded at the first call. `beside` is an address in the run-time that it must match.
 fn sdk(beside: *const c_void) -> Option<&'static Sdk> {
     let load = || {
         let mut tried = Vec::new();
@@ -102,8 +102,8 @@ fn sdk(beside: *const c_void) -> Option<&'static Sdk> {
     SDK.get_or_init(load).as_ref()
 }
 
-/// Where the SDK may be: as the user says, else what is loaded, else beside the run-time, else where the loader and ROCm's
-/// own programs look.
+/// Possible locations of the SDK: the user's setting, loaded libraries, the run-time's directory, the loader's search
+/// path and ROCm's default.
 fn places(beside: *const c_void) -> Vec<CString> {
     if let Some(named) = std::env::var(ENV_SDK).ok().filter(|path| !path.is_empty()) {
         return CString::new(named).into_iter().collect();
@@ -127,14 +127,14 @@ fn places(beside: *const c_void) -> Vec<CString> {
         .collect()
 }
 
-/// Is another tool in the program that the SDK would serve?
+/// Whether the program contains another tool that the SDK would serve.
 fn has_other_client() -> bool {
     real::next(c"rocprofiler_configure").is_some()
         || std::env::var_os("ROCP_TOOL_LIBRARIES").is_some_and(|libraries| !libraries.is_empty())
 }
 
-/// The register library hands over a run-time's table. It goes to the SDK first when counters are asked for or another
-/// tool is there; the answer says whether anybody took it.
+/// The register library passes a run-time's table. It goes to the SDK first if counters are requested or another tool
+/// is present; the status says whether anybody took it.
 ///
 /// # Safety
 /// Called by rocprofiler-register with the tables of a run-time.
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     });
     // SAFETY: null or terminated.
     let is_hsa = unsafe { bytes_of(name) } == b"hsa" && forward.is_some();
-    // It was passed on by `told_by_tools_entry`, and a library that has it twice would call itself.
+    // `pass_on_from_tools_entry` passed it on; a library that gets it twice would call itself.
     let forward = forward.filter(|_| !is_hsa || HAS_HSA.swap(1, Ordering::AcqRel) == 0);
     let theirs = match forward {
         // SAFETY: the SDK's function of the same name and type gets the caller's own arguments.
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     if ours == 0 { ours } else { theirs }
 }
 
-/// The first function of the first table: an address inside the run-time.
+/// First function of the first table: an address in the run-time.
 unsafe fn first_function(tables: *mut *mut c_void, count: u64) -> *const c_void {
     if tables.is_null() || count == 0 {
         return std::ptr::null();
@@ -192,7 +192,7 @@ unsafe fn first_function(tables: *mut *mut c_void, count: u64) -> *const c_void 
     unsafe { table.add(word).read() }
 }
 
-/// The SDK asks whether we want to be its client.
+/// The SDK asks whether to make us its client.
 ///
 /// # Safety
 /// Called by the SDK.
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn rocprofiler_configure(
 ) -> *const Configured {
     let wanted = wall(false, || {
         let _errno = Errno::keep();
-        // Asked for by this library itself, or by a run-time's first call. Another copy of the SDK may ask again.
+        // The request comes from this library or from a run-time's first call. Another copy of the SDK may ask again.
         let is_traced = thread::is_aside() || thread::current().is_some();
         request().is_some() && is_traced && CONFIGURED.swap(1, Ordering::AcqRel) == 0
     });
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn rocprofiler_configure(
         return std::ptr::null();
     }
     if version >= 10_000 && !client.is_null() {
-        // SAFETY: from 1.0 on the id is {size, name, handle}; the name is ours to set, and lives for ever.
+        // SAFETY: from 1.0 on the id is {size, name, handle}; the name is ours to set, and is never freed.
         unsafe { client.cast::<*const c_char>().add(1).write(c"roctop".as_ptr()) };
     }
     &raw const abi::CONFIGURED
@@ -234,7 +234,7 @@ unsafe extern "C" fn initialize(_finalize: *const c_void, _data: *mut c_void) ->
     0
 }
 
-/// Nothing is to be done at the end, and nothing may be: the SDK holds a lock here.
+/// Nothing must be done at the end: the SDK holds a lock here.
 unsafe extern "C" fn finalize(_data: *mut c_void) {}
 
 fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process) {
@@ -245,7 +245,7 @@ fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process
         return say_missing(&reason);
     }
     match request.mode {
-        Mode::List => sampling::tell(sdk, process, &found),
+        Mode::List => sampling::emit(sdk, process, &found),
         Mode::Sample => {
             if sampling::begin(sdk, request, process, found) {
                 collector::claim_dispatches();
@@ -260,12 +260,12 @@ fn begin(sdk: &'static Sdk, request: &'static Request, process: &'static Process
     }
 }
 
-/// HSA loads the library that makes counter packets by a name of its own, when the first queue is counted; where it cannot,
-/// rocprofiler-sdk (1.0) aborts the program. So it is looked for before.
+/// HSA loads the library that makes counter packets by its own name, when the first queue is counted. If it cannot,
+/// rocprofiler-sdk (1.0) aborts the program, so it is looked up in advance.
 fn lacks_packets() -> Option<String> {
     const NAME: &CStr = c"libhsa-amd-aqlprofile64.so";
     let name = NAME.to_string_lossy();
-    // The SDK is linked with it, by a name with a version.
+    // The SDK is linked with a versioned name of it.
     let (_, path) = real::loaded(&name)?;
     let path = path.to_string_lossy();
     let beside = path
@@ -280,7 +280,7 @@ make a link of that name where the loader looks"
     })
 }
 
-/// In a process that was started to list counters: asks the SDK at once, with no run-time loaded.
+/// In a process that was started to list counters: asks the SDK at once, without a run-time.
 pub(crate) fn at_load() {
     let is_list = request().is_some_and(|request| request.mode == Mode::List);
     if !is_list || thread::current().is_none() {
@@ -299,12 +299,12 @@ pub(crate) fn at_load() {
     });
 }
 
-/// HSA's table comes by the tools' entry, before it is patched here. A run-time that was built without the register hands it
-/// to nobody else; so the SDK gets it from here, unless another tool is there that may hand it over itself.
+/// HSA's table arrives at the tools' entry point, before it is patched. A run-time built without the register passes it
+/// to nobody else, so the SDK gets it from here, unless another tool may pass it on.
 ///
 /// # Safety
 /// `root` is the run-time's own root table.
-pub(crate) unsafe fn told_by_tools_entry(root: *mut c_void, version: u64) {
+pub(crate) unsafe fn pass_on_from_tools_entry(root: *mut c_void, version: u64) {
     if request().is_none() || HAS_HSA.load(Ordering::Acquire) != 0 {
         return;
     }
@@ -329,7 +329,7 @@ pub(crate) unsafe fn told_by_tools_entry(root: *mut c_void, version: u64) {
     thread::aside(|| unsafe { set(c"hsa".as_ptr(), version, 0, tables.as_mut_ptr(), 1) });
 }
 
-/// Is there a tool that HSA loads besides this library?
+/// Whether HSA loads a tool other than this library.
 fn has_other_tool() -> bool {
     let own = real::library_of(rocprofiler_set_api_table as *const c_void);
     let own = own.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
@@ -338,7 +338,7 @@ fn has_other_tool() -> bool {
     !named.split([' ', ':']).all(is_own) || register::has_other_tool()
 }
 
-/// A record of a size that is not known.
+/// Counts a record of unknown size.
 fn count_unknown(what: &str, size: u64) {
     let count = UNKNOWN.fetch_add(1, Ordering::Relaxed) + 1;
     if count.is_power_of_two()
@@ -349,7 +349,7 @@ fn count_unknown(what: &str, size: u64) {
     }
 }
 
-/// A text of the SDK's.
+/// A string of the SDK.
 ///
 /// # Safety
 /// `text` is null or terminated.

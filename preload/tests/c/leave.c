@@ -1,4 +1,4 @@
-// A library with an `_exit` of its own, as another preloaded tool has (-DLIBRARY), and a program that ends by it.
+// A library that defines `_exit`, as another preloaded tool does (-DLIBRARY), and a program that ends by it.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #ifdef LIBRARY
-static void told(const char *text, int code) {
+static void report(const char *text, int code) {
   if (write(1, text, strlen(text))) {
   }
   for (;;) syscall(SYS_exit_group, code);
 }
-void _exit(int code) { told("next _exit\n", code); }
-void _Exit(int code) { told("next _exit\n", code); }
+void _exit(int code) { report("next _exit\n", code); }
+void _Exit(int code) { report("next _exit\n", code); }
 #else
 void roctxMarkA(const char *);
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
-// A program that launches kernels of its own by HIP and reduces by RCCL and, as a library with -DLIBRARY, an RCCL that
-// dispatches its kernels from a thread of its own, outside any call of HIP: a stand-in for the real library's proxy thread.
+// A program that launches kernels by HIP and reduces by RCCL and, as a library with -DLIBRARY, an RCCL that
+// dispatches its kernels from a separate thread, outside any call of HIP: a stand-in for the real library's proxy thread.
 #ifdef LIBRARY
 #define hipMemcpy copy_of_rccl
 #define hipLaunchKernel kernel_of_rccl

@@ -1,6 +1,6 @@
 /* Stands in for rocprofiler-sdk: the part of its published ABI by which counters are found, configured and counted over
  * dispatches and whole agents. Built once for each release that differs: -DSDK_VERSION=400, 600 or 10000
- * (10000 * major + 100 * minor). Values are made up and exact; stand_in_* drive it in place of a run-time. */
+ * (10000 * major + 100 * minor). Values are synthetic and exact; stand_in_* drive it in place of a run-time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -371,7 +371,7 @@ status rocprofiler_configure_pc_sampling_service(id context, id agent, int metho
 }
 #endif
 
-/* Two samples of a dispatch, the second of no code object; and one that could not be told. */
+/* Two samples of a dispatch, the second of no code object; and one invalid sample. */
 static void take_samples(const dispatch_data *data) {
     typedef struct { uint32_t category, kind; void *payload; } header;
     uint64_t records[2][13], nothing = 8, context = 1, buffer = 1;

@@ -34,7 +34,7 @@ static void *together(void *barrier) {
   return NULL;
 }
 
-// So many threads at once, so many times; the stacks are small.
+// Starts `live` threads at once, `times` times; the stacks are small.
 static void threads(int live, int times) {
   pthread_attr_t small;
   pthread_attr_init(&small);

@@ -51,7 +51,7 @@ fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
 }
 
 #[test]
-fn error_texts_that_an_unknown_function_asks_for_are_not_the_programs() {
+fn error_texts_of_an_unknown_function_are_no_program_calls() {
     let Some(place) = Place::new() else { return };
     let link = place.fake_hip();
     let link: Vec<&str> = link.iter().map(String::as_str).collect();

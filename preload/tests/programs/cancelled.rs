@@ -5,7 +5,7 @@ use roctop_ring::record::Body;
 use std::process::Command;
 
 #[test]
-fn threads_that_are_cancelled_in_the_middle_of_a_call_end_as_alone_and_give_their_rings_back() {
+fn threads_cancelled_inside_a_call_return_their_rings() {
     let Some(place) = Place::new() else { return };
     let name = "libamdhip64.so.5";
     let soname = format!("-Wl,-soname,{name}");

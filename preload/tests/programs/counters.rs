@@ -147,7 +147,7 @@ fn kernels_and_iterations_choose_dispatches() {
     assert!(out(&result).ends_with("scale 0\nplain 0\nscale 1\nscale 1\nscale 0\n"));
     let ring = sdk.ring();
     assert_eq!(values(&ring).len(), 2);
-    // The others ran too, and are told with their times.
+    // The other dispatches ran too, and are recorded with their times.
     let dispatches = dispatches(&ring);
     assert_eq!(dispatches.len(), 5);
     assert!(
@@ -290,9 +290,9 @@ fn whole_agents_rest_and_go_on() {
 }
 
 #[test]
-fn every_failure_says_what_and_why() {
+fn every_failure_is_reported_with_its_reason() {
     let Some(sdk) = Sdk::new(10_000, &[]) else { return };
-    let told = |request: &str, variables: &[(&str, &str)], words: &[&str]| {
+    let reason = |request: &str, variables: &[(&str, &str)], words: &[&str]| {
         sdk.run(request, variables, words);
         let ring = sdk.ring();
         std::fs::remove_dir_all(sdk.place.session()).unwrap();
@@ -302,12 +302,12 @@ fn every_failure_says_what_and_why() {
     };
     let count = "mode=dispatch;pmc=SQ_WAVES";
     let all = &["load", "scale"];
-    assert!(told(count, &[("STAND_IN_DENY", "1")], all).contains("Permission denied: this user may not count"));
-    assert!(told("mode=dispatch;pmc=NONSENSE", &[], all).contains("NONSENSE is not known on GPU of node 1 (gfx906)"));
-    assert!(told("mode=dispatch;pmc=TCC_HIT[99]", &[], all).contains("no instance 99"));
-    assert!(told(count, &[("STAND_IN_VERSION", "300")], all).contains("rocprofiler-sdk 0.3; this release"));
-    assert!(told(count, &[("STAND_IN_VERSION", "20000")], all).contains("rocprofiler-sdk 2.0; this release"));
-    assert!(told(count, &[("ROCTOP_SDK", "/nonexistent.so")], all).contains("was not found (/nonexistent.so)"));
+    assert!(reason(count, &[("STAND_IN_DENY", "1")], all).contains("Permission denied: this user may not count"));
+    assert!(reason("mode=dispatch;pmc=NONSENSE", &[], all).contains("NONSENSE is not known on GPU of node 1 (gfx906)"));
+    assert!(reason("mode=dispatch;pmc=TCC_HIT[99]", &[], all).contains("no instance 99"));
+    assert!(reason(count, &[("STAND_IN_VERSION", "300")], all).contains("rocprofiler-sdk 0.3; this release"));
+    assert!(reason(count, &[("STAND_IN_VERSION", "20000")], all).contains("rocprofiler-sdk 2.0; this release"));
+    assert!(reason(count, &[("ROCTOP_SDK", "/nonexistent.so")], all).contains("was not found (/nonexistent.so)"));
 }
 
 #[test]

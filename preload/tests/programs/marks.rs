@@ -36,7 +36,7 @@ fn a_program_that_uses_no_gpu_leaves_no_file() {
 }
 
 #[test]
-fn a_program_that_may_make_no_large_files_goes_on_and_the_session_knows_why_it_was_not_recorded() {
+fn a_file_size_limit_prevents_recording_with_a_reason() {
     let Some(place) = Place::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let script = format!("ulimit -f 1; exec {} default mark levels", program.display());
@@ -165,7 +165,7 @@ fn a_forked_child_and_an_exec_have_files_of_their_own() {
 }
 
 #[test]
-fn a_signal_handler_in_the_middle_of_a_record_costs_at_most_counted_records() {
+fn a_signal_handler_inside_a_record_loses_only_counted_records() {
     let Some(place) = Place::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let mut command = place.traced(&program);

@@ -91,7 +91,7 @@ fn check(place: &Place, table: bool) {
     );
     assert_eq!(arguments.stack[0], 0x50);
     assert_eq!(calls[1].2.given, 0xc0, "the communicator that was given");
-    assert_eq!(inner, 2, "HIP's calls inside are calls of their own");
+    assert_eq!(inner, 2, "HIP's calls inside are separate calls");
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn calls_of_rccl_are_recorded_with_count_and_type() {
 }
 
 #[test]
-fn calls_through_a_table_that_rccl_handed_over_are_recorded_once() {
+fn calls_through_a_table_of_rccl_are_recorded_once() {
     let Some(place) = Place::new() else { return };
     check(&place, true);
 }
 
 #[test]
-fn kernels_that_rccl_dispatches_from_a_thread_of_its_own_are_recorded_without_a_call() {
+fn kernels_of_rccls_proxy_thread_are_recorded_without_a_call() {
     let Some(place) = Place::new() else { return };
     let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
         eprintln!("skipped: needs HSA's headers and the emulated GPU");

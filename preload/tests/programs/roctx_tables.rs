@@ -82,7 +82,7 @@ fn check(place: &Place, program: &PathBuf, words: &[&str]) {
 }
 
 #[test]
-fn calls_of_a_program_that_is_linked_with_roctx_are_recorded_once_though_they_come_by_function_and_table() {
+fn calls_by_function_and_table_are_recorded_once() {
     let Some(place) = Place::new() else { return };
     let link = library(&place, "librocprofiler-sdk-roctx.so.1", 71);
     let program = user(&place, "linked", &["-DUSER", "-DMAIN"], &link);
@@ -90,7 +90,7 @@ fn calls_of_a_program_that_is_linked_with_roctx_are_recorded_once_though_they_co
 }
 
 #[test]
-fn calls_of_a_plugin_are_recorded_once_whether_it_has_the_collectors_functions_or_the_librarys() {
+fn calls_of_a_plugin_are_recorded_once_in_every_binding() {
     for how in [&[][..], &["deep"]] {
         let Some(place) = Place::new() else { return };
         let link = library(&place, "librocprofiler-sdk-roctx.so.1", 71);
@@ -105,7 +105,7 @@ fn calls_of_a_plugin_are_recorded_once_whether_it_has_the_collectors_functions_o
 }
 
 #[test]
-fn calls_of_functions_that_a_program_looks_up_in_the_library_are_recorded_once() {
+fn calls_of_functions_found_by_dlsym_are_recorded_once() {
     let Some(place) = Place::new() else { return };
     let name = "librocprofiler-sdk-roctx.so.1";
     library(&place, name, 71);
@@ -115,7 +115,7 @@ fn calls_of_functions_that_a_program_looks_up_in_the_library_are_recorded_once()
 }
 
 #[test]
-fn another_roctx_library_in_front_of_the_one_with_the_tables_keeps_its_own_ids() {
+fn another_roctx_library_before_the_tables_keeps_its_ids() {
     let Some(place) = Place::new() else { return };
     // Linked with the one; the plugin has the other.
     let front = library(&place, "libroctx64.so.4", 5);

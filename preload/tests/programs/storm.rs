@@ -111,7 +111,7 @@ impl Sum {
 }
 
 #[test]
-fn a_thousand_threads_at_once_and_thousands_that_come_and_go_are_all_recorded() {
+fn a_thousand_threads_and_thousands_of_short_ones_are_recorded() {
     let Some(storm) = Storm::new() else { return };
     let times = 3 * number("ROCTOP_STORM", 1);
     let words = ["threads", "1000", &times.to_string()];
@@ -136,7 +136,7 @@ fn threads_without_a_ring_are_counted_to_the_call() {
     let words = ["threads", &threads.to_string(), "1"];
     let result = storm.command(&words).env("ROCTOP_RING_SLOTS", "512").output().unwrap();
     if result.status.code() == Some(78) {
-        eprintln!("skipped: this machine does not give so many threads");
+        eprintln!("skipped: this machine does not allow that number of threads");
         return;
     }
     assert!(result.status.success(), "{}", result.status);
@@ -163,7 +163,7 @@ fn children_and_their_detached_children_have_rings_of_their_own() {
 }
 
 #[test]
-fn a_long_run_takes_no_more_memory_and_no_more_room_than_its_first_half() {
+fn a_long_run_takes_no_more_memory_than_its_first_half() {
     let Some(storm) = Storm::new() else { return };
     let count = 20_000 * number("ROCTOP_STORM", 1);
     let result = storm
@@ -253,7 +253,7 @@ fn an_abort_and_a_fault_inside_a_signal_handler_tear_nothing() {
     }
 }
 
-/// Runs the program where the session lies on a tmpfs of its own, in a namespace of mounts that goes with it. `before` is
+/// Runs the program with the session on a separate tmpfs, in a mount namespace that ends with it. `before` is
 /// done there first; `S` is the session. None when that is not allowed here.
 fn on_a_tmpfs(
     storm: &Storm,
@@ -263,7 +263,7 @@ fn on_a_tmpfs(
 ) -> Option<(std::process::ExitStatus, String, Vec<Ring>)> {
     let may = Command::new("unshare").args(["--mount", "true"]).output();
     if !may.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no mounts of one's own are to be had here");
+        eprintln!("skipped: this user may not make a mount namespace here");
         return None;
     }
     // The collector is loaded by the program alone; what was written is copied out before the mount goes.

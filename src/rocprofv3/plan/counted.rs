@@ -1,7 +1,7 @@
 //! What a job counts and samples, and for which kernels.
 
 use crate::counters::request::{Groups, Mode, Request, definitions, iterations, kernels, names};
-use crate::pc_sampling::Wish;
+use crate::pc_sampling::SamplingRequest;
 use crate::rocprofv3::settings::{Settings, usage_error};
 use crate::rocprofv3::table::{REPLAY, truth};
 use anyhow::{Context, Result, bail};
@@ -65,7 +65,7 @@ fn sampling(settings: &Settings) -> Result<Option<Request>> {
     if !settings.switch("pc_sampling_beta_enabled").unwrap_or(usual) {
         bail!("PC sampling is a beta of rocprofiler-sdk: it takes --pc-sampling-beta-enabled");
     }
-    Ok(Some(Request::sampling(Wish::new(method, unit, interval)?)))
+    Ok(Some(Request::sampling(SamplingRequest::new(method, unit, interval)?)))
 }
 
 /// The definitions of counters that come with a job.

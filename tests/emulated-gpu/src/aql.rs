@@ -1,8 +1,8 @@
-//! A compute queue: packets start in order, hold their completion for their modelled time, and complete.
+//! A compute queue: packets start in order, delay their completion by their modelled time, and complete.
 //!
-//! Time in a queue is reckoned, not measured: a packet begins when it was first seen and everything it has to wait for is
-//! over, even if the poller looks later, so a burst of kernels runs back to back. A packet with the barrier bit waits for
-//! all before it; without, kernels overlap. Absent: resource limits of compute units.
+//! Time in a queue is computed, not measured: a packet begins when it was first seen and all its dependencies are over,
+//! even if the poller looks later. A burst of kernels therefore runs back to back. A packet with the barrier bit waits
+//! for all earlier ones; without it, kernels overlap. Not modelled: resource limits of compute units.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::truth_log::Line;
 use crate::{clock, counters, guest, twin};
 
 const PACKET_BYTES: u64 = 64;
-/// From the read index on, in `amd_queue_t` (`amd_hsa_queue.h`): the queue's properties.
+/// Offset from the read index in `amd_queue_t` (`amd_hsa_queue.h`): the queue's properties.
 const PROPERTIES: u64 = 52;
-/// The one that asks for begin and end in completion signals.
+/// The property that requests begin and end in completion signals.
 const ENABLE_PROFILING: u32 = 1 << 3;
-/// Kernels of one queue that may run at a time, unless they run one by one.
+/// Maximum number of concurrent kernels per queue, unless they are serialized.
 const MOST_RUNNING: usize = 32;
 
 mod kind {
@@ -35,14 +35,14 @@ mod kind {
 }
 
 const BARRIER_BIT: u16 = 1 << 8;
-/// Format of a vendor packet that names an indirect buffer.
+/// Format of a vendor packet that refers to an indirect buffer.
 const INDIRECT_BUFFER: u8 = 1;
 /// Format of a vendor packet that waits for a signal's value.
 const BARRIER_VALUE: u8 = 2;
 /// Format of a vendor packet that dispatches a kernel in clusters of work-groups.
 const EXTENDED_DISPATCH: u8 = 3;
 
-/// A kernel that has begun.
+/// A running kernel.
 struct Running {
     index: u64,
     begin: u64,
@@ -63,19 +63,19 @@ struct Running {
 pub(crate) struct AqlQueue {
     address: Address,
     packets: u64,
-    /// The packet that starts next.
+    /// Next packet to start.
     next: u64,
-    /// Ends of ranges of packets, and when they were first seen.
+    /// Ends of ranges of packets, and the time when each was first seen.
     seen: VecDeque<(u64, u64)>,
     seen_end: u64,
     running: Vec<Running>,
-    /// When the last packet began.
+    /// Begin of the last packet.
     last_begin: u64,
-    /// When everything that has begun is over.
+    /// Time when all running work is over.
     drained: u64,
-    /// When the packet that waits for signals began to wait.
+    /// Time when the packet that waits for signals began to wait.
     waiting_since: Option<u64>,
-    /// Until when the queue stands still.
+    /// Time until which the queue stands still.
     stopped: u64,
     most_running: usize,
     pm4: Pm4,
@@ -106,7 +106,7 @@ impl AqlQueue {
         }
     }
 
-    /// Completes a signal; with times where the queue's properties ask for them.
+    /// Completes a signal, with times if the queue's properties request them.
     fn complete(&self, context: &mut Context, signal: u64, [begin, end]: [u64; 2], wrong: Option<Wrong>) {
         if self.is_timed() {
             context.outbox.complete(signal, begin, end, wrong);
@@ -124,12 +124,12 @@ impl AqlQueue {
         self.address.creation.ring + (index % self.packets) * PACKET_BYTES
     }
 
-    /// Looks at the queue: starts and finishes what is due.
+    /// Polls the queue: starts and finishes what is due.
     pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
         self.poll_by(context, clock::now)
     }
 
-    /// The same by another clock.
+    /// As `poll`, with another clock.
     fn poll_by(&mut self, context: &mut Context, clock: impl Fn() -> u64) -> Step {
         let mut step = Step::IDLE;
         if self.stopped > clock() {
@@ -158,13 +158,13 @@ impl AqlQueue {
         step
     }
 
-    /// Whether it has work: packets that are written and rung for, or kernels that run.
+    /// Whether it has work: packets that are written and rung for, or running kernels.
     pub(crate) fn is_busy(&mut self) -> bool {
         self.look(clock::now);
         self.next < self.seen_end || !self.running.is_empty()
     }
 
-    /// Stands still between two times. What runs then is over later by as much, and nothing begins before.
+    /// Stops the queue between two times. Running work ends later by that duration, and nothing begins before the end.
     pub(crate) fn stop(&mut self, from: u64, until: u64) {
         let shift = until.saturating_sub(from);
         for running in self.running.iter_mut().filter(|running| running.end > from) {
@@ -177,14 +177,14 @@ impl AqlQueue {
         self.stopped = until;
     }
 
-    /// Remembers when new packets were first seen: the clock is read after them, since this thread may have waited for a
-    /// core before it looked, and no packet begins before it was written.
+    /// Records when new packets were first seen. The clock is read after them, because this thread may have waited for
+    /// a CPU before it looked, and no packet begins before it was written.
     fn look(&mut self, clock: impl Fn() -> u64) {
         let written = self.address.written();
         if self.seen_end == written || !self.address.is_rung() {
             return;
         }
-        // A producer takes its index before there is room for it: what lies in the place then is the packet of a round ago.
+        // A producer takes its index before there is space: the slot then contains the packet of the previous lap.
         let written = written.min(self.next + self.packets);
         let written = if model().habits.has(Habit::Doorbell) {
             written.min(self.address.rung())
@@ -205,7 +205,7 @@ impl AqlQueue {
         }
     }
 
-    /// The earliest time at which the next packet can start.
+    /// Earliest time at which the next packet can start.
     fn ready(&mut self, header: u16) -> u64 {
         while self.seen.front().is_some_and(|(end, _)| *end <= self.next) {
             self.seen.pop_front();
@@ -220,7 +220,7 @@ impl AqlQueue {
         ready
     }
 
-    /// Starts a packet; false when it has to wait for signals.
+    /// Starts a packet; false if it waits for signals.
     fn start(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
         match header as u8 {
             kind if kind == kind::DISPATCH || is_extended(packet, kind) => {
@@ -241,7 +241,7 @@ impl AqlQueue {
                 self.complete(context, guest::read(packet + 56), [begin, end], wrong);
             }
         }
-        // The host waits for both: the header of a place it wants to use again, and the index.
+        // The host waits for both: the header of a slot to be reused, and the index.
         if !model().habits.has(Habit::Headers) {
             guest::atomic_u16(packet).store(kind::INVALID.into(), Ordering::Release);
         }
@@ -250,14 +250,14 @@ impl AqlQueue {
         true
     }
 
-    /// Publishes how far packets were taken.
+    /// Publishes the read index.
     fn tell_read(&self) {
         let begun = self.running.iter().map(|running| running.index).min();
         let read = begun.filter(|_| model().habits.has(Habit::Late)).unwrap_or(self.next);
         self.address.set_read(read);
     }
 
-    /// Begin and end of a packet that runs no kernel, none while it has to wait.
+    /// Begin and end of a packet without a kernel; `None` while it waits.
     fn wait(&mut self, context: &mut Context, packet: u64, kind: u8, ready: u64) -> Option<(u64, u64)> {
         let condition = match kind {
             kind::BARRIER_AND | kind::BARRIER_OR => Condition::Signals {
@@ -268,10 +268,10 @@ impl AqlQueue {
                 self.indirect(context, packet, ready);
                 return Some((ready, ready));
             }
-            // Agent packets are nobody's here.
+            // Agent packets have no effect here.
             _ => return Some((ready, ready)),
         };
-        // What satisfies it may lie in the own outbox.
+        // The signal that it waits for may be in this engine's outbox.
         context.outbox.flush();
         let begin = *self.waiting_since.get_or_insert(ready);
         match condition.holds(packet) {
@@ -282,13 +282,13 @@ impl AqlQueue {
             }
             Holding::Yes => {
                 self.waiting_since = None;
-                // Somebody satisfied it between the last look and now: never earlier than now.
+                // It was satisfied between the last poll and now: use now, never an earlier time.
                 Some((begin, clock::now()))
             }
         }
     }
 
-    /// Executes an indirect buffer: counters, or a cache invalidation, which is nothing here.
+    /// Executes an indirect buffer: counters, or a cache invalidation, which has no effect.
     fn indirect(&mut self, context: &Context, packet: u64, now: u64) {
         let perf = counters::perf(self.address.creation.gpu).and_then(|perf| perf.lock().ok());
         if let Some(mut perf) = perf {
@@ -297,7 +297,7 @@ impl AqlQueue {
         }
     }
 
-    /// A kernel that is over is counted when its queue's waves are.
+    /// Counts a finished kernel if its queue's waves are counted.
     fn count(&self, running: &Running) {
         if !self.pm4.is_counted {
             return;
@@ -310,7 +310,7 @@ impl AqlQueue {
         }
     }
 
-    /// Begins a kernel; false when it is one that waits for a value, which holds back the queue until then.
+    /// Begins a kernel; false if it waits for a value, which blocks the queue until then.
     fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
         let private_bytes: u32 = guest::read(packet + 24);
         let mut ready = ready;
@@ -384,7 +384,7 @@ impl AqlQueue {
         true
     }
 
-    /// Finishes, in the order of their ends, the kernels that are over at a time.
+    /// Finishes kernels that are over at a time, in order of their ends.
     fn retire(&mut self, context: &mut Context, time: u64) -> bool {
         let mut progress = false;
         loop {
@@ -420,18 +420,18 @@ fn is_extended(packet: u64, kind: u8) -> bool {
     kind == kind::VENDOR && guest::read::<u8>(packet + 2) == EXTENDED_DISPATCH
 }
 
-/// Does an extended dispatch wait for its signal?
+/// Whether an extended dispatch waits for its signal.
 fn is_held_back(context: &mut Context, packet: u64) -> bool {
     let handle: u64 = guest::read(packet + 48);
     if handle == 0 {
         return false;
     }
-    // What satisfies it may lie in the own outbox.
+    // The signal that it waits for may be in this engine's outbox.
     context.outbox.flush();
     value_of(handle) != 0
 }
 
-/// Work-items of a dispatch's grid.
+/// Grid of a dispatch in work-items.
 fn grid(packet: u64) -> [u32; 3] {
     let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
     if !is_extended(packet, kind) {
@@ -448,7 +448,7 @@ fn grid(packet: u64) -> [u32; 3] {
     [items(0), items(1), items(2)]
 }
 
-/// The program's memory, where the GPU's addresses lead.
+/// The program's memory at the GPU's addresses.
 struct Aliased<'a>(&'a crate::memory::Memory);
 
 impl pm4::Memory for Aliased<'_> {
@@ -493,22 +493,22 @@ impl Running {
 }
 
 enum Condition {
-    /// Five signals, of which all or any must be zero.
+    /// Five signals, all or any of which must be zero.
     Signals { any: bool },
     /// A signal's value, compared under a mask.
     Value,
 }
 
 enum Holding {
-    /// Not yet.
+    /// Not satisfied.
     No,
-    /// There is nothing to wait for.
+    /// Nothing to wait for.
     Always,
     /// Satisfied, at an unknown time.
     Yes,
 }
 
-/// Acquire: pairs with the release of whoever completed the signal.
+/// Acquire: pairs with the release of the completing thread.
 fn value_of(handle: u64) -> i64 {
     guest::atomic_i64(handle + signal::VALUE).load(Ordering::Acquire)
 }
@@ -547,7 +547,7 @@ impl Condition {
     }
 }
 
-/// Whether a packet is an extended dispatch that names a signal to wait for.
+/// Whether a packet is an extended dispatch with a signal to wait for.
 fn has_dependency(packet: u64) -> bool {
     let kind = guest::atomic_u16(packet).load(Ordering::Acquire) as u8;
     is_extended(packet, kind) && guest::read::<u64>(packet + 48) != 0

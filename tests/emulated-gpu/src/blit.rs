@@ -1,20 +1,21 @@
-//! The run-times' own copy and fill kernels, done natively: device copies and memsets are made of them.
+//! The run-times' own copy and fill kernels, executed natively: device copies and memsets consist of them.
 //!
-//! HIP's are known by name, in the argument layouts of 5.x and 6.x, which share names and sizes, and of 10; ROCr's have no name
-//! and are known by argument blocks that are consistent with the grid. Absent: images. A user's kernel is never executed.
+//! HIP's are recognized by name, with the argument layouts of 5.x and 6.x, which share names and sizes, and of 10.
+//! ROCr's have no name and are recognized by argument blocks that are consistent with the grid. Not supported: images.
+//! A user's kernel is never executed.
 
 use std::sync::atomic::Ordering;
 
 use crate::guest;
 use crate::memory::Memory;
 
-/// What a dispatch does to memory.
+/// Effect of a dispatch on memory.
 pub(crate) enum Blit {
-    /// Nothing: it is somebody's kernel.
+    /// None: a user's kernel.
     None,
     /// Copies a range.
     Copy { source: u64, target: u64, bytes: u64 },
-    /// Copies ranges: source, target and bytes of each.
+    /// Copies ranges: (source, target, bytes) of each.
     Copies(Vec<[u64; 3]>),
     /// Repeats a pattern over a range.
     Fill { target: u64, pattern: Vec<u8>, bytes: u64 },
@@ -33,7 +34,7 @@ pub(crate) enum Blit {
     },
     /// Stores a value for a stream operation.
     Store { target: u64, value: u64, bytes: u64 },
-    /// Runs until a value compares well, for a stream operation.
+    /// Runs until a comparison with a value succeeds, for a stream operation.
     Await {
         place: u64,
         bytes: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Pitched {
     slice: u64,
 }
 
-/// The argument block of a dispatch.
+/// Argument block of a dispatch.
 #[derive(Clone, Copy)]
 struct Block(u64);
 
@@ -66,7 +67,7 @@ impl Block {
 }
 
 impl Blit {
-    /// What the kernel of that name, grid and argument block does.
+    /// Effect of the kernel with this name, grid and argument block.
     pub(crate) fn recognise(memory: &Memory, name: &str, grid: [u32; 3], block: u64) -> Self {
         if block == 0 {
             return Self::None;
@@ -88,7 +89,7 @@ impl Blit {
         }
     }
 
-    /// Bytes that are written.
+    /// Number of bytes written.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::None | Self::Store { .. } | Self::Await { .. } => 0,
@@ -99,7 +100,7 @@ impl Blit {
         }
     }
 
-    /// Source and target addresses, zero where there is none.
+    /// Source and target addresses, zero if absent.
     pub(crate) fn ends(&self) -> (u64, u64) {
         match self {
             Self::None => (0, 0),
@@ -112,7 +113,7 @@ impl Blit {
         }
     }
 
-    /// Whether it can end: only a waiting kernel cannot, until its value is there.
+    /// Whether it can end: a waiting kernel cannot until its value is there.
     pub(crate) fn can_end(&self, memory: &Memory) -> bool {
         let Self::Await {
             place,
@@ -125,7 +126,7 @@ impl Blit {
             return true;
         };
         let place = memory.host(*place);
-        // Acquire: pairs with the release of whoever stores the value.
+        // Acquire: pairs with the release of the storing thread.
         let (found, sign) = if *bytes == 4 {
             (guest::atomic_u32(place).load(Ordering::Acquire).into(), 31)
         } else {
@@ -140,7 +141,7 @@ impl Blit {
         }
     }
 
-    /// Does it.
+    /// Executes it.
     pub(crate) fn execute(&self, memory: &Memory) {
         match self {
             Self::None | Self::Await { .. } => {}
@@ -181,7 +182,7 @@ impl Blit {
     }
 }
 
-/// Repeats a pattern; what is left at the end gets its beginning.
+/// Repeats a pattern; the rest at the end gets the pattern's begin.
 fn repeat(target: u64, pattern: &[u8], bytes: u64) {
     if let Some(first) = pattern.first() {
         if pattern.iter().all(|byte| byte == first) {
@@ -198,7 +199,7 @@ fn repeat(target: u64, pattern: &[u8], bytes: u64) {
     }
 }
 
-/// Where ROCr puts the number of work-items, which equals the grid, and what else must hold.
+/// Recognizes ROCr's kernels: the number of work-items, which equals the grid, and other conditions.
 fn runtime_kernel(grid: u32, block: Block) -> Option<Blit> {
     let ordered = |offsets: &[u64]| {
         offsets
@@ -239,7 +240,7 @@ fn copy_buffer(block: Block) -> Blit {
     if end >= target && end <= target.saturating_add(bytes) && end - target >= bytes.saturating_sub(64) {
         return Blit::Copy { source, target, bytes };
     }
-    // 5.x counts dwords, of which the last is used in part or not at all.
+    // 5.x counts dwords; the last one is used in part or not at all.
     let bytes = block.long(32).saturating_sub(1) * 4 + u64::from(block.word(40));
     Blit::Copy {
         source: source + block.long(16),
@@ -257,12 +258,12 @@ fn copy_aligned(block: Block) -> Blit {
     }
 }
 
-/// The bytes of a pattern, which lie in registered memory of the host.
+/// Bytes of a pattern in registered host memory.
 fn pattern(memory: &Memory, address: u64, size: u64) -> Vec<u8> {
     guest::bytes(memory.host(address), size as usize).to_vec()
 }
 
-/// The one pointer of four that is set, and the size of its elements.
+/// The one non-null pointer of four, and the size of its elements.
 fn typed_pointer(block: Block) -> Option<(u64, u64)> {
     (0..4)
         .map(|index| (block.long(index * 8), 1 << index))
@@ -291,8 +292,8 @@ fn fill(memory: &Memory, block: Block) -> Blit {
     }
 }
 
-/// HIP 10's only fill. Its parts of different widths make one range: single bytes up to the first multiple of eight, one or no
-/// element of eight bytes, elements of sixteen, one or no of eight again, single bytes.
+/// HIP 10's only fill. Its parts of different widths form one range: single bytes up to the first multiple of eight, at
+/// most one element of eight bytes, elements of sixteen, at most one of eight again, single bytes.
 fn fill_unaligned(memory: &Memory, block: Block) -> Blit {
     const COUNTS: u64 = 120;
     let [head, body, body_tail, tail] = [0, 2, 4, 6].map(|at| u64::from(guest::read::<u16>(block.0 + COUNTS + at)));
@@ -303,7 +304,7 @@ fn fill_unaligned(memory: &Memory, block: Block) -> Blit {
     }
 }
 
-/// A list of copies, one for each line of the grid: source, target, elements, an element's bytes, bytes left over.
+/// A list of copies, one per line of the grid: source, target, elements, bytes per element, remaining bytes.
 fn copy_batch(memory: &Memory, block: Block, count: u32) -> Blit {
     const ENTRY: u64 = 32;
     let list = memory.host(block.long(0));
@@ -333,7 +334,7 @@ fn fill_lines(memory: &Memory, block: Block) -> Blit {
     }
 }
 
-/// Pitches, origins and size are vectors of four; `unit` bytes is one element.
+/// Pitches, origins and size are vectors of four; an element has `unit` bytes.
 fn copy_box(block: Block, unit: u64) -> Blit {
     let layout = |pointer: u64, vector: u64| Pitched {
         address: block.long(pointer) + block.long(vector + 16) * unit,

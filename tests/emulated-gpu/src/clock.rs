@@ -1,10 +1,10 @@
-//! The GPU's clock and how it relates to the host's.
+//! The GPU's clock and its relation to the host's.
 //!
-//! A tick is ten nanoseconds of `CLOCK_MONOTONIC_RAW` unless `EMULATED_GPU_COUNTER` says another frequency, so it drifts from
-//! the host's clocks as a real counter does. The
-//! truth log's host times are `CLOCK_BOOTTIME`, the clock that the driver calls the system clock, unless `EMULATED_GPU_CLOCK`
-//! gives it another one, as a container with a time namespace of its own has it. The offset between
-//! both is sampled with brackets and shared, else consecutive kernels would seem to overlap. Absent: clock power states.
+//! A tick is 10 ns of `CLOCK_MONOTONIC_RAW`, unless `EMULATED_GPU_COUNTER` sets another frequency, so it drifts against
+//! the host's clocks as a real counter does. Host times in the truth log are `CLOCK_BOOTTIME`, which the driver calls
+//! the system clock, unless `EMULATED_GPU_CLOCK` sets another one, as in a container with a time namespace. The offset
+//! between the two is sampled with brackets and shared; otherwise consecutive kernels would seem to overlap. Not
+//! modelled: clock power states.
 #![expect(unsafe_code, reason = "clock_gettime is a foreign function")]
 
 use std::sync::OnceLock;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::model;
 
-/// How long a sample of the offset serves.
+/// Maximum age of an offset sample.
 const SAMPLE_NS: u64 = 1_000_000;
 
-/// By how much two good samples differ.
+/// Maximum difference of two good samples.
 const NOISE_NS: u64 = 40;
 
 static OFFSET: AtomicU64 = AtomicU64::new(0);
@@ -28,22 +28,22 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Now, in nanoseconds of `CLOCK_MONOTONIC_RAW`: the time that engines reckon in.
+/// Current time in ns of `CLOCK_MONOTONIC_RAW`, which engines use.
 pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// What the driver takes for the system clock.
+/// Clock that the driver uses as the system clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
     /// A clock of the host.
     Clock(libc::clockid_t),
-    /// `CLOCK_BOOTTIME`, so many nanoseconds ahead.
+    /// `CLOCK_BOOTTIME` plus this many ns.
     Ahead(i64),
 }
 
 impl System {
-    /// By its name, or by nanoseconds with a sign; what is neither is `CLOCK_BOOTTIME`.
+    /// Parses a name, or ns with a sign; anything else is `CLOCK_BOOTTIME`.
     pub(crate) fn named(text: &str) -> Self {
         match text {
             "monotonic" => Self::Clock(libc::CLOCK_MONOTONIC),
@@ -61,7 +61,7 @@ impl System {
     }
 }
 
-/// Raw and system time of one moment, as the driver has them.
+/// Raw and system time of one moment, as the driver reports them.
 pub(crate) fn pair() -> (u64, u64) {
     static BEGAN: OnceLock<u64> = OnceLock::new();
     let (raw, system) = beside(model().clock);
@@ -70,7 +70,7 @@ pub(crate) fn pair() -> (u64, u64) {
     (raw, system.wrapping_add_signed(off))
 }
 
-/// Raw time and another clock's of one moment: the middle of the tightest of five brackets.
+/// Raw time and another clock's at one moment: the middle of the tightest of five brackets.
 fn beside(other: System) -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
@@ -84,17 +84,17 @@ fn beside(other: System) -> (u64, u64) {
     (best.1, best.2)
 }
 
-/// Steps of the driver's clock: back and forth each period.
+/// Jumps of the driver's clock: back and forth each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jump {
-    /// How far, ns.
+    /// Size of a jump, ns.
     by: i64,
-    /// How often, ns.
+    /// Period, ns.
     period: u64,
 }
 
 impl Jump {
-    /// `NS@MS`.
+    /// Parses `NS@MS`.
     pub(crate) fn named(text: &str) -> Option<Self> {
         let (by, period) = text.split_once('@')?;
         let period: u64 = period.trim().parse().ok()?;
@@ -104,7 +104,7 @@ impl Jump {
         })
     }
 
-    /// How far the clock is off so long after the start, ns.
+    /// Offset of the clock at a time after the start, ns.
     fn at(self, since: u64) -> i64 {
         if since / self.period % 2 == 1 { self.by } else { 0 }
     }
@@ -116,12 +116,12 @@ const NS_PER_SECOND: u128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     hertz: u64,
-    /// What it shows when the process first asks; else it counts since the machine was started.
+    /// Value when the process first asks; `None`: it counts since the machine was started.
     start: Option<u64>,
 }
 
 impl Counter {
-    /// `HERTZ` or `HERTZ@START`; what does not parse is 100 MHz since the machine was started.
+    /// Parses `HERTZ` or `HERTZ@START`; anything else is 100 MHz since the machine was started.
     pub(crate) fn named(text: &str) -> Self {
         let (hertz, start) = text.split_once('@').map_or((text, None), |(a, b)| (a, b.parse().ok()));
         Self {
@@ -135,7 +135,7 @@ impl Counter {
         (self.hertz / 1000) as u32
     }
 
-    /// Ticks in a time, ns.
+    /// Ticks in a duration in ns.
     pub(crate) fn ticks_in(self, ns: u64) -> u64 {
         (u128::from(ns) * u128::from(self.hertz) / NS_PER_SECOND) as u64
     }
@@ -149,7 +149,7 @@ impl Counter {
     }
 }
 
-/// The GPU counter at a raw time.
+/// GPU counter at a raw time.
 pub(crate) fn ticks(raw: u64) -> u64 {
     model().counter.at(raw)
 }
@@ -159,20 +159,20 @@ pub(crate) fn host(raw: u64) -> u64 {
     raw.wrapping_add(OFFSET.load(Ordering::Relaxed))
 }
 
-/// Takes a new sample of the offset when the last one is old; called before a batch of log lines.
+/// Takes a new sample of the offset if the last one is old; called before a batch of log lines.
 pub(crate) fn refresh(now: u64) {
     let sampled = SAMPLED.load(Ordering::Relaxed);
     let is_known = OFFSET.load(Ordering::Relaxed) != 0;
     if is_known && sampled != 0 && now.saturating_sub(sampled) < SAMPLE_NS {
         return;
     }
-    // Relaxed: both words are hints of one another's age; a mix of two samples differs by nanoseconds. The first sample is
-    // taken by whoever needs it, since there is no offset to go on with while another takes it.
+    // Relaxed: both words are hints of each other's age; a mix of two samples differs by nanoseconds. Without a first
+    // sample, each thread takes its own, because there is no offset to use meanwhile.
     let taken = SAMPLED.compare_exchange(sampled, now, Ordering::Relaxed, Ordering::Relaxed);
     if taken.is_ok() || OFFSET.load(Ordering::Relaxed) == 0 {
         let (raw, boot) = beside(System::Ahead(0));
         let sample = boot.wrapping_sub(raw);
-        // Within the noise of a sample the old offset stays, so that neighbours in the log do not overlap.
+        // Within the noise of a sample the old offset stays, so that adjacent lines of the log do not overlap.
         if sample
             .wrapping_sub(OFFSET.load(Ordering::Relaxed))
             .wrapping_add(NOISE_NS)

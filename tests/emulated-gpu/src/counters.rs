@@ -1,7 +1,7 @@
-//! The performance counters of a GPU: what its blocks count of the kernels that ran.
+//! Performance counters of a GPU: what its blocks count for the kernels that ran.
 //!
-//! Exact are clocks (GRBM_COUNT, GRBM_GUI_ACTIVE, at 1 GHz) and waves (SQ_WAVES, by engine). All else is a constant for each
-//! wave, made of the event's number: deterministic, and of no meaning.
+//! Exact are clocks (GRBM_COUNT, GRBM_GUI_ACTIVE, at 1 GHz) and waves (SQ_WAVES, by engine). Everything else is a
+//! constant per wave derived from the event's number: deterministic, and without meaning.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -24,7 +24,7 @@ pub(crate) enum Block {
 
 const BLOCKS: usize = 10;
 const COUNTERS: usize = 8;
-/// Instances of a block that sums are spread over.
+/// Number of instances over which sums are spread.
 const INSTANCES: u64 = 16;
 
 mod event {
@@ -32,7 +32,7 @@ mod event {
     pub(super) const SQ_WAVES: u32 = 4;
 }
 
-/// Which engine and instance are meant; none: all.
+/// Selected engine and instance; `None` for all.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Where {
     /// Instance of a block.
@@ -41,7 +41,7 @@ pub(crate) struct Where {
     pub(crate) engine: Option<u32>,
 }
 
-/// What has been counted.
+/// Counted values.
 #[derive(Clone, Default)]
 struct Sums {
     clocks: u64,
@@ -52,9 +52,9 @@ struct Sums {
     items: u64,
 }
 
-/// A GPU's counters.
+/// Counters of a GPU.
 pub(crate) struct Perf {
-    /// Where selects and reads go.
+    /// Target of selects and reads.
     pub(crate) place: Where,
     selects: [[u32; COUNTERS]; BLOCKS],
     sums: Sums,
@@ -64,7 +64,7 @@ pub(crate) struct Perf {
 }
 
 impl Perf {
-    /// Counters of a GPU with so many shader engines.
+    /// Counters of a GPU with this many shader engines.
     pub(crate) fn new(engines: usize) -> Self {
         let sums = Sums {
             waves: vec![0; engines.max(1)],
@@ -80,7 +80,7 @@ impl Perf {
         }
     }
 
-    /// All counters are zero and stand.
+    /// Resets and stops all counters.
     pub(crate) fn reset(&mut self, _now: u64) {
         let engines = self.sums.waves.len();
         self.sums = Sums {
@@ -90,7 +90,7 @@ impl Perf {
         self.running_since = None;
     }
 
-    /// They count.
+    /// Starts counting.
     pub(crate) fn start(&mut self, now: u64) {
         if self.running_since.is_none() {
             self.running_since = Some(now);
@@ -98,14 +98,14 @@ impl Perf {
         }
     }
 
-    /// They stand.
+    /// Stops counting.
     pub(crate) fn stop(&mut self, now: u64) {
         if let Some(since) = self.running_since.take() {
             self.sums.clocks += now.saturating_sub(since);
         }
     }
 
-    /// Their values of now are those that are read.
+    /// Latches the current values for reading.
     pub(crate) fn sample(&mut self, now: u64) {
         self.sampled = self.sums.clone();
         if let Some(since) = self.running_since {
@@ -113,7 +113,7 @@ impl Perf {
         }
     }
 
-    /// A counter of a block counts this event.
+    /// Makes a counter of a block count this event.
     pub(crate) fn select(&mut self, block: Block, counter: usize, value: u32) {
         let mask = match block {
             Block::Sq => 0x1ff,
@@ -125,14 +125,14 @@ impl Perf {
         }
     }
 
-    /// A kernel ran, in a queue whose waves are counted.
+    /// Counts a kernel that ran in a counted queue.
     pub(crate) fn kernel(&mut self, begin: u64, end: u64, workgroups: u64, waves_each: u64, items: u64) {
         let Some(since) = self.running_since else { return };
         let from = begin.max(self.busy_until).max(since);
         self.sums.active += end.saturating_sub(from);
         self.busy_until = self.busy_until.max(end);
         let engines = self.sums.waves.len() as u64;
-        // Work-groups go to the engines in turn.
+        // Work-groups are distributed over the engines in turn.
         for (engine, waves) in (0..).zip(&mut self.sums.waves) {
             let share = workgroups / engines + u64::from(engine < workgroups % engines);
             *waves += share * waves_each;
@@ -141,7 +141,7 @@ impl Perf {
         self.sums.items += items;
     }
 
-    /// The sampled value of a counter, at the place that is set.
+    /// Latched value of a counter at the selected place.
     pub(crate) fn value(&self, block: Block, counter: usize) -> u64 {
         let event = self.selects[block as usize].get(counter).copied().unwrap_or(0);
         let sums = &self.sampled;
@@ -152,12 +152,12 @@ impl Perf {
         let constant = waves * (1 + u64::from(event % 8));
         match (block, event) {
             (Block::Grbm, event::GRBM_COUNT) => sums.clocks,
-            // GRBM_GUI_ACTIVE is exact; other events of these blocks are given its value.
+            // GRBM_GUI_ACTIVE is exact; other events of these blocks have its value.
             (Block::Grbm | Block::Cpc | Block::Cpf, _) => sums.active,
             (Block::Sq, event::SQ_WAVES) => waves,
             (Block::Sq | Block::Spi, _) => constant,
             _ => match self.place.instance {
-                // The first instances have what does not divide.
+                // The first instances get the remainder.
                 Some(instance) => {
                     let instance = u64::from(instance);
                     constant / INSTANCES + u64::from(instance < constant % INSTANCES)
@@ -168,7 +168,7 @@ impl Perf {
     }
 }
 
-/// The counters of a GPU of this process.
+/// Counters of a GPU of this process.
 pub(crate) fn perf(gpu: u32) -> Option<&'static Mutex<Perf>> {
     static ALL: OnceLock<Vec<Mutex<Perf>>> = OnceLock::new();
     let all = ALL.get_or_init(|| {

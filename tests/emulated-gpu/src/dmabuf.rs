@@ -1,8 +1,8 @@
-//! Shared descriptors of buffers: what virtual memory management and imports are made of.
+//! Shared descriptors of buffers, for virtual memory management and imports.
 //!
-//! A shared descriptor is an empty memory file of the buffer's size that is known by its inode; the bytes stay in the
-//! store. The same buffer always has the same GEM handle, because libdrm counts references by it, and lives as long as the
-//! handle does. Absent: passing a descriptor to another process, and buffers that only a descriptor keeps.
+//! A shared descriptor is an empty memory file of the buffer's size, identified by its inode; the bytes stay in the
+//! store. A buffer always has the same GEM handle, because libdrm counts references by it, and lives as long as the
+//! handle. Not supported: passing a descriptor to another process, and buffers kept only by a descriptor.
 
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ struct Share {
     buffer: Buffer,
 }
 
-/// The shared buffers of a process; a GEM handle is a place in the list, from one.
+/// Shared buffers of a process; a GEM handle is an index in the list, from one.
 #[derive(Default)]
 pub(crate) struct Shares {
     list: Mutex<Vec<Share>>,
@@ -34,7 +34,7 @@ impl Shares {
     fn by_descriptor(&self, fd: RawFd) -> Result<(u32, Buffer), libc::c_int> {
         let identity = sys::identity(fd).ok_or(libc::EBADF)?;
         let list = self.list();
-        // The latest first: a closed descriptor's inode may come back.
+        // The latest first: the inode of a closed descriptor may be reused.
         let index = list
             .iter()
             .rposition(|share| share.identity == identity)
@@ -47,12 +47,12 @@ impl Shares {
         Ok((first as u32 + 1, buffer))
     }
 
-    /// The GEM handle behind a shared descriptor.
+    /// GEM handle of a shared descriptor.
     pub(crate) fn gem(&self, fd: RawFd) -> Result<u32, libc::c_int> {
         self.by_descriptor(fd).map(|(gem, _)| gem)
     }
 
-    /// The buffer of a GEM handle.
+    /// Buffer of a GEM handle.
     pub(crate) fn buffer(&self, gem: u32) -> Result<Buffer, libc::c_int> {
         let index = (gem as usize).checked_sub(1).ok_or(libc::EINVAL)?;
         self.list().get(index).map(|share| share.buffer).ok_or(libc::EINVAL)
@@ -67,7 +67,7 @@ pub(crate) fn export(process: &Process, args: Args) -> Answer {
     Ok(())
 }
 
-/// Exports the buffer of a GEM handle as a descriptor, as ROCr 1.21 does when it allows access to virtual memory.
+/// Exports the buffer of a GEM handle as a descriptor, as ROCr 1.21 does to allow access to virtual memory.
 pub(crate) fn export_gem(process: &Process, args: Args) -> Answer {
     let buffer = process.shares.buffer(args.word(0))?;
     let fd = descriptor(process, buffer, args.word(4))?;
@@ -75,7 +75,7 @@ pub(crate) fn export_gem(process: &Process, args: Args) -> Answer {
     Ok(())
 }
 
-/// Another descriptor of a buffer.
+/// A further descriptor of a buffer.
 fn descriptor(process: &Process, buffer: Buffer, flags: u32) -> Result<RawFd, libc::c_int> {
     let high = sys::memory_file(c"emulated-gpu-buffer", buffer.size);
     let fd = sys::duplicate(high, 0, flags as i32 & libc::O_CLOEXEC != 0);
@@ -85,7 +85,7 @@ fn descriptor(process: &Process, buffer: Buffer, flags: u32) -> Result<RawFd, li
     Ok(fd)
 }
 
-/// Tells size and GPU of a shared descriptor.
+/// Returns size and GPU of a shared descriptor.
 pub(crate) fn describe(process: &Process, args: Args) -> Answer {
     let (_, buffer) = process.shares.by_descriptor(args.word(28) as RawFd)?;
     args.set_long(0, buffer.size);
@@ -95,7 +95,7 @@ pub(crate) fn describe(process: &Process, args: Args) -> Answer {
     Ok(())
 }
 
-/// Makes a buffer of a shared descriptor, mapped where the caller says.
+/// Imports a shared descriptor as a buffer, mapped where the caller says.
 pub(crate) fn import(process: &Process, args: Args) -> Answer {
     let (_, shared) = process.shares.by_descriptor(args.word(20) as RawFd)?;
     let address = args.long(0);
@@ -105,7 +105,7 @@ pub(crate) fn import(process: &Process, args: Args) -> Answer {
             .memory
             .map_store(address as usize, shared.size as usize, libc::MAP_FIXED, offset);
     }
-    // Without an offset, freeing the import leaves the bytes to the buffer that owns them.
+    // Without an offset, freeing the import leaves the bytes to the owning buffer.
     let import = Buffer {
         address,
         offset: None,

@@ -1,7 +1,8 @@
-//! The ioctls of the render nodes, as far as libdrm's amdgpu part asks them.
+//! Ioctls of the render nodes, as far as libdrm's amdgpu part uses them.
 //!
-//! It wants a driver called amdgpu, a device description that its address manager can start from, and the few calls by
-//! which buffers are mapped under virtual memory management. Absent: command submission, which the run-times do not use.
+//! libdrm requires a driver called amdgpu, a device description from which its address manager can start, and the few
+//! calls that map buffers for virtual memory management. Not supported: command submission, which the run-times do not
+//! use.
 
 use std::os::fd::RawFd;
 
@@ -17,8 +18,8 @@ type Answer = Result<(), libc::c_int>;
 pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) -> Answer {
     match number {
         0x00 => version(args),
-        // Client, authentication: any answer serves. End of a timeline of mappings, and a wait for a point of it: a mapping is
-        // there when its call returns.
+        // Client and authentication: any answer is accepted. End of a timeline of mappings, and a wait for a point of
+        // it: a mapping is complete when its call returns.
         0x05 | 0xc0 | 0xca => {}
         0x09 => process.memory.let_go(process.shares.buffer(args.word(0))?),
         0x0c => args.set_long(8, 0),
@@ -41,7 +42,7 @@ pub(crate) fn ioctl(process: &Process, device: Device, number: u32, args: Args) 
     Ok(())
 }
 
-/// Sizes first, strings when the caller has made room.
+/// Sizes first, strings when the caller has allocated them.
 fn version(args: Args) {
     args.set_word(0, 3);
     args.set_word(4, 57);
@@ -95,7 +96,7 @@ fn put<const N: usize>(answer: &mut [u8], offset: usize, value: [u8; N]) {
     }
 }
 
-/// `drm_amdgpu_info_device`, the fields that somebody reads.
+/// `drm_amdgpu_info_device`: the fields that are read.
 fn device_info(answer: &mut [u8]) {
     let target = model().target;
     let engines = target.arrays / target.arrays_per_engine;

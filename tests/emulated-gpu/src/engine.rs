@@ -1,9 +1,12 @@
-//! The threads that stand in for the packet processors, and the queues that they serve.
+//! Threads that act as the packet processors, and the queues that they serve.
 //!
-//! Each GPU has one thread for compute queues and one for copy queues, started with its first queue. Doorbells are plain
-//! stores, so a thread has to poll: naps of 20 µs after work, growing when idle, cut short when the host is about to
-//! sleep in the driver. Absent: preemption, priorities, and a limit to the kernels that run side by side.
-#![expect(unsafe_code, reason = "sets the signal mask and the timer slack of its own threads")]
+//! Each GPU has one thread for compute queues and one for copy queues, started with its first queue. Doorbells are
+//! plain stores, so a thread polls: it sleeps 20 µs after work, longer when idle, and is woken when the host is about
+//! to sleep in the driver. Not modelled: preemption, priorities, and a limit of concurrent kernels.
+#![expect(
+    unsafe_code,
+    reason = "sets the signal mask and the timer slack of the engine threads"
+)]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,10 +26,10 @@ const SHORT_NAP_NS: u64 = 20_000;
 const LONG_NAP_NS: u64 = 1_000_000;
 const SLOW_NAP: Duration = Duration::from_millis(5);
 const SLOTS: usize = 1024;
-/// How long queues stop when memory of theirs is evicted, ns (`AMDGPU_USERPTR_RESTORE_DELAY_MS` of Linux).
+/// Time for which queues stop when their memory is evicted, ns (`AMDGPU_USERPTR_RESTORE_DELAY_MS` of Linux).
 const EVICTION_NS: u64 = 1_000_000;
 
-/// What a queue is made from.
+/// Parameters of a queue's creation.
 #[derive(Clone, Copy)]
 pub(crate) struct Creation {
     /// Address of the ring.
@@ -37,30 +40,30 @@ pub(crate) struct Creation {
     pub(crate) read: u64,
     /// Size of the ring.
     pub(crate) bytes: u64,
-    /// The driver's number of the kind: 0 is PM4, 1 and 3 are copy engines, 2 is AQL.
+    /// The driver's number of the queue type: 0 is PM4, 1 and 3 are copy engines, 2 is AQL.
     pub(crate) kind: u32,
     /// Index of the GPU.
     pub(crate) gpu: u32,
 }
 
-/// A queue's names: what the driver calls it, whose it is, where it is rung.
+/// Identity of a queue: driver number, creation parameters, doorbell.
 #[derive(Clone, Copy)]
 pub(crate) struct Address {
     /// The driver's number.
     pub(crate) id: u32,
-    /// How it was made.
+    /// Creation parameters.
     pub(crate) creation: Creation,
-    /// Host address of its doorbell.
+    /// Host address of the doorbell.
     pub(crate) doorbell: u64,
 }
 
 impl Address {
-    /// Whether the doorbell was rung since the queue was made.
+    /// Whether the doorbell was rung since the queue was created.
     pub(crate) fn is_rung(&self) -> bool {
         guest::atomic_u64(self.doorbell).load(Ordering::Acquire) != u64::MAX
     }
 
-    /// The packet after the one that the doorbell names.
+    /// Index after the packet that the doorbell names.
     pub(crate) fn rung(&self) -> u64 {
         guest::atomic_u64(self.doorbell).load(Ordering::Acquire).wrapping_add(1)
     }
@@ -73,23 +76,23 @@ impl Address {
 
     /// Publishes the read index.
     pub(crate) fn set_read(&self, index: u64) {
-        // Release: the packet was read before its place is given back.
+        // Release: the packet was read before its slot is returned.
         guest::atomic_u64(self.creation.read).store(index, Ordering::Release);
     }
 }
 
-/// What an engine thread carries from queue to queue.
+/// State that an engine thread carries from queue to queue.
 pub(crate) struct Context {
-    /// Whose work it does.
+    /// Process whose work it does.
     pub(crate) process: &'static Process,
-    /// What it has not yet told.
+    /// Finished work that is not published yet.
     pub(crate) outbox: Outbox,
-    /// Names of kernels.
+    /// Kernel names.
     pub(crate) symbols: Symbols,
 }
 
 impl Context {
-    /// Nothing told, no names known.
+    /// A context without work and names.
     pub(crate) fn new(process: &'static Process) -> Self {
         Self {
             process,
@@ -99,11 +102,11 @@ impl Context {
     }
 }
 
-/// What came of looking at a queue.
+/// Result of polling a queue.
 pub(crate) struct Step {
     /// Whether something was started or finished.
     pub(crate) progress: bool,
-    /// When the next thing is due, in raw time.
+    /// Raw time when the next event is due.
     pub(crate) wake: u64,
 }
 
@@ -140,16 +143,16 @@ impl Work {
 pub(crate) struct Stop {
     /// Whether one of them had work.
     pub(crate) is_busy: bool,
-    /// When it began, in raw time.
+    /// Begin, raw time.
     pub(crate) begin: u64,
-    /// When it is over; never if the eviction failed.
+    /// End, raw time; never if the eviction failed.
     pub(crate) end: u64,
 }
 
 struct Slot {
     address: Address,
     place: usize,
-    /// None once the queue is destroyed.
+    /// `None` once the queue is destroyed.
     work: Mutex<Option<Work>>,
 }
 
@@ -163,10 +166,10 @@ struct Engine {
 
 /// All engines of a process.
 pub(crate) struct Engines {
-    /// Compute and copy engine of each GPU in turn.
+    /// Compute and copy engine of each GPU, alternating.
     list: Vec<Engine>,
     next_id: AtomicU32,
-    /// Until when all queues stand still.
+    /// Raw time until which all queues stand still.
     stopped: Mutex<u64>,
     slots: Mutex<Vec<[bool; SLOTS]>>,
 }
@@ -186,7 +189,7 @@ impl Engines {
         }
     }
 
-    /// Makes a queue; answers its id and the slot of its doorbell.
+    /// Creates a queue; returns its id and doorbell slot.
     pub(crate) fn create(&'static self, process: &'static Process, creation: Creation) -> Option<(u32, u64)> {
         let is_copy = match creation.kind {
             1 | 3 => true,
@@ -227,7 +230,7 @@ impl Engines {
         Some(free)
     }
 
-    /// Ends a queue; no engine touches its memory afterwards.
+    /// Destroys a queue; no engine touches its memory afterwards.
     pub(crate) fn destroy(&self, id: u32) -> bool {
         for engine in &self.list {
             let mut queues = lock(&engine.queues);
@@ -244,7 +247,7 @@ impl Engines {
         false
     }
 
-    /// Stops all queues as the driver does before pages of user memory go.
+    /// Stops all queues, as the driver does before user memory is unmapped.
     pub(crate) fn evict(&self, eviction: Eviction) -> Stop {
         let mut stopped = lock(&self.stopped);
         let slots: Vec<_> = self
@@ -272,12 +275,12 @@ impl Engines {
         Stop { is_busy, begin, end }
     }
 
-    /// Ends every nap.
+    /// Ends every sleep.
     pub(crate) fn kick(&self) {
         self.list.iter().for_each(Engine::kick);
     }
 
-    /// Lets the engines tell what they have finished: the process is about to end.
+    /// Publishes finished work, because the process is about to end.
     pub(crate) fn settle(&self) {
         let running = || self.list.iter().filter(|engine| engine.thread.get().is_some());
         let goals: Vec<_> = running()
@@ -360,7 +363,7 @@ fn round(queues: &[Arc<Slot>], context: &mut Context) -> Step {
     sum
 }
 
-/// Blocks every signal for the calling thread, so that the new thread inherits that; answers the old mask.
+/// Blocks all signals on the calling thread, so that the new thread inherits that; returns the old mask.
 fn block_signals() -> libc::sigset_t {
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     let mut old = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
@@ -382,7 +385,7 @@ mod tests {
     use super::*;
     use crate::process;
 
-    /// Memory of a compute queue of four packets: its indices, then its ring.
+    /// Memory of a compute queue of four packets: indexes, then ring.
     fn queue_memory() -> &'static [AtomicU64; 40] {
         Box::leak(Box::new([const { AtomicU64::new(0) }; 40]))
     }
@@ -399,7 +402,7 @@ mod tests {
         }
     }
 
-    /// A signal that a packet with the barrier-and type waits for.
+    /// Writes a barrier-AND packet that waits for a signal.
     fn push_waiting(memory: &[AtomicU64; 40], slot: &Slot, signal: u64) {
         memory[9].store(signal, Ordering::Relaxed);
         memory[8].store(3, Ordering::Release);
@@ -408,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eviction_stops_all_queues_for_a_millisecond_and_says_whether_one_was_busy() {
+    fn an_eviction_stops_all_queues_for_a_millisecond() {
         let engines: &'static Engines = Box::leak(Box::new(Engines::new(1)));
         let memory = queue_memory();
         engines.create(process::open(), creation(memory)).unwrap();
@@ -427,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eviction_fails_when_a_queue_is_busy_and_no_queue_comes_back() {
+    fn a_failed_eviction_stops_all_queues_forever() {
         let engines: &'static Engines = Box::leak(Box::new(Engines::new(1)));
         let memory = queue_memory();
         engines.create(process::open(), creation(memory)).unwrap();

@@ -1,13 +1,14 @@
 //! Events: how the engines wake host threads that sleep in the driver.
 //!
-//! The rules are the driver's. At entry a pending set is taken, and reset if the event resets itself; after that a set
-//! wakes **every** waiter and is kept only when nobody waited. Each event counts its sets as an age, and a waiter compares
-//! with the age at its entry. Absent: exceptions of memory, which never happen here.
+//! The rules are the driver's. At entry a pending set is consumed, and reset if the event is auto-reset. After that, a
+//! set wakes all waiters and is kept only if nobody waited. Each event counts its sets as an age, and a waiter compares
+//! with the age at its entry. Not modelled: memory exceptions, which never occur here.
 //!
-//! One rule is kinder than the driver's. ROCr before event ages (5.2.3 for one) destroys a queue by a wait for a signal whose
-//! event its own handler thread waits for too. Preempted between its look at the signal and the driver, the destroyer comes
-//! after the handler has taken the set, and waits for ever: on a busy machine one of a thousand destroys, with no tool at all.
-//! So whoever tells no age is taken to have seen what there was when its thread last came back, and is let go once if more
+//! One rule is more lenient than the driver's. ROCr before event ages (such as 5.2.3) destroys a queue by waiting for a
+//! signal whose event its handler thread waits for too. If the destroying thread is preempted between its check of the
+//! signal and the driver, the handler takes the set first, and the destroying thread waits forever: one in a thousand
+//! destructions on a busy machine, without any tool. A waiter that passes no age is therefore assumed to have seen
+//! everything up to its thread's last return, and is released once if more has come since.
 //! has come since.
 
 use std::collections::HashMap;
@@ -17,19 +18,19 @@ use std::time::{Duration, Instant};
 
 use crate::model::model;
 
-/// A wait for ever looks again this often.
+/// Interval at which an infinite wait checks again.
 const A_WHILE: Duration = Duration::from_secs(30);
 
-/// Events of a process: the page of mailboxes has no more.
-const MOST: u32 = 4095;
+/// Maximum number of events per process: the page of mailboxes has no more.
+const MAX_EVENTS: u32 = 4095;
 
-/// Of an event that was never set.
+/// Age of an event that was never set.
 const FIRST_AGE: u64 = 1;
 
-/// What an event is about.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Signals, and what is never told here.
+    /// Signals, and types that never occur here.
     Usual,
     /// The GPU was reset.
     HardwareException,
@@ -40,9 +41,9 @@ struct Event {
     auto_reset: bool,
     pending: bool,
     age: u64,
-    /// Who waits. Each waiter sleeps apart: a set wakes no other event's, as in the driver.
+    /// Waiters. Each sleeps separately, so a set does not wake waiters of other events, as in the driver.
     waiters: Vec<Arc<Condvar>>,
-    /// By thread, the age when it last came back from a wait.
+    /// Age at the last return from a wait, by thread.
     seen: HashMap<ThreadId, u64>,
 }
 
@@ -52,11 +53,11 @@ struct Table {
     events: HashMap<u32, Event>,
 }
 
-/// One event of a wait: its id, the age that the caller saw last, and whether it is satisfied.
+/// An event of a wait: id, the age that the caller saw last, and whether it is satisfied.
 pub(crate) struct Awaited {
-    /// Which event.
+    /// The event.
     pub(crate) id: u32,
-    /// The age that the caller has seen, zero when it does not tell; updated for the caller.
+    /// Age that the caller has seen, zero if it passes none; updated for the caller.
     pub(crate) seen_age: u64,
     entry_age: u64,
     /// Whether it was set.
@@ -64,7 +65,7 @@ pub(crate) struct Awaited {
 }
 
 impl Awaited {
-    /// An event that is to be waited for.
+    /// An event to wait for.
     pub(crate) fn new(id: u32, seen_age: u64) -> Self {
         Self {
             id,
@@ -75,23 +76,23 @@ impl Awaited {
     }
 }
 
-/// How a wait ended.
+/// Result of a wait.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// Enough events were set.
     Complete,
-    /// The time was over.
+    /// Timeout.
     Timeout,
     /// An id is unknown.
     Unknown,
 }
 
-/// Which events a wait needs.
+/// Condition of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// One is enough.
+    /// One event is sufficient.
     Any,
-    /// Every one.
+    /// All events.
     All,
 }
 
@@ -106,16 +107,16 @@ impl Events {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event, none when there are too many: the run-time then does with a signal that is polled. Ids start at
-    /// one and are used again.
+    /// Creates an event; `None` if there are too many: the run-time then polls the signal. Ids start at one and are
+    /// reused.
     pub(crate) fn create(&self, kind: Kind, auto_reset: bool) -> Option<u32> {
         let mut table = self.table();
         if table.events.len() >= model().events as usize {
             return None;
         }
-        let mut id = table.last_id % MOST + 1;
+        let mut id = table.last_id % MAX_EVENTS + 1;
         while table.events.contains_key(&id) {
-            id = id % MOST + 1;
+            id = id % MAX_EVENTS + 1;
         }
         table.last_id = id;
         let event = Event {
@@ -130,7 +131,7 @@ impl Events {
         Some(id)
     }
 
-    /// Ends an event; whoever waits for it comes back.
+    /// Destroys an event; its waiters return.
     pub(crate) fn destroy(&self, id: u32) -> bool {
         let Some(event) = self.table().events.remove(&id) else {
             return false;
@@ -144,19 +145,19 @@ impl Events {
         self.table().events.get_mut(&id).map(Event::set).is_some()
     }
 
-    /// Sets all events of a kind.
+    /// Sets all events of a type.
     pub(crate) fn set_all(&self, kind: Kind) {
         let mut table = self.table();
         let meant = table.events.values_mut().filter(|event| event.kind == kind);
         meant.for_each(Event::set);
     }
 
-    /// What an event is about.
+    /// Type of an event.
     pub(crate) fn kind(&self, id: u32) -> Option<Kind> {
         self.table().events.get(&id).map(|event| event.kind)
     }
 
-    /// Takes a set back.
+    /// Resets an event.
     pub(crate) fn reset(&self, id: u32) -> bool {
         self.table()
             .events
@@ -165,7 +166,7 @@ impl Events {
             .is_some()
     }
 
-    /// Waits; `timeout` none is for ever.
+    /// Waits; without a timeout, forever.
     pub(crate) fn wait(&self, awaited: &mut [Awaited], need: Need, timeout: Option<Duration>) -> Outcome {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut table = self.table();
@@ -226,7 +227,7 @@ impl Table {
                     .get(&std::thread::current().id())
                     .copied()
                     .unwrap_or(FIRST_AGE),
-                told => told,
+                age => age,
             };
             one.done = event.pending || seen != event.age;
             if event.auto_reset {
@@ -297,7 +298,7 @@ mod tests {
         assert!(!events.table().events[&id].pending);
     }
 
-    /// How often the calling thread has slept.
+    /// Number of times that the calling thread has slept.
     #[expect(unsafe_code, reason = "the system's count is a foreign function's")]
     fn sleeps() -> i64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -392,7 +393,9 @@ mod tests {
     #[test]
     fn the_last_event_is_refused_and_a_freed_id_is_used_again() {
         let events = Events::default();
-        let ids: Vec<_> = (0..MOST).map(|_| events.create(Kind::Usual, true).unwrap()).collect();
+        let ids: Vec<_> = (0..MAX_EVENTS)
+            .map(|_| events.create(Kind::Usual, true).unwrap())
+            .collect();
         assert_eq!((ids[0], ids[4094], events.create(Kind::Usual, true)), (1, 4095, None));
         events.destroy(77);
         assert_eq!(events.create(Kind::Usual, true), Some(77));

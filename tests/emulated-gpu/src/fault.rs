@@ -1,7 +1,7 @@
-//! What hostile hardware and drivers do; each fault is off unless its variable asks for it.
+//! Faults of hostile hardware and drivers; each is off unless its variable requests it.
 //!
-//! The crate's documentation lists the variables. Sources of each fault are drivers, run-times and reports of users; that
-//! real hardware does exactly this was not seen. Absent: corrupted memory, page faults.
+//! The crate's documentation lists the variables. Sources are drivers, run-times and user reports; no fault was
+//! observed on real hardware in exactly this form. Not modelled: corrupted memory, page faults.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,24 +22,24 @@ pub(crate) struct Faults {
     pub(crate) cacheable: Cacheable,
     /// Delay between a signal's value and its times, ns.
     pub(crate) times_late_ns: u64,
-    /// By how much all times in signals are wrong, ns.
+    /// Offset of all times in signals, ns.
     pub(crate) times_shift_ns: i64,
-    /// How long the compute queues of a process wait for another process's work, from when it opened the driver.
+    /// Time for which the compute queues of a process wait for another process's work, from its opening of the driver.
     pub(crate) busy: Duration,
-    /// What unmapping pages of a user-pointer object does to the queues.
+    /// Effect of unmapping pages of a user-pointer object on the queues.
     pub(crate) eviction: Eviction,
     /// Whether host memory of the run-time's pools is mapped shared.
     pub(crate) has_shared_pools: bool,
-    /// How the driver's clocks jump.
+    /// Jumps of the driver's clocks.
     pub(crate) jump: Option<Jump>,
-    /// Which kernels' signals get wrong times: the how and the every-nth.
+    /// Kernels whose signals get wrong times: kind and interval.
     wrong_kernels: Vec<(String, u64)>,
-    /// The same for packets that run no kernel.
+    /// As `wrong_kernels`, for packets without a kernel.
     wrong_barriers: Vec<(String, u64)>,
 }
 
 impl Faults {
-    /// Faults by the variables that `text` knows.
+    /// Faults by the variables that `text` returns.
     pub(crate) fn of(text: impl Fn(&str) -> Option<String>) -> Self {
         let rule = |name| text(name).map(|list| Rule::named(&list)).unwrap_or_default();
         let names = |name| text(name).map(|list| parse_names(&list)).unwrap_or_default();
@@ -64,28 +64,28 @@ impl Faults {
         }
     }
 
-    /// Whether the kernel of a packet gets wrong times, and which.
+    /// Kind of wrong times for the kernel of a packet, if any.
     pub(crate) fn wrong_kernel(&self, index: u64) -> Option<Wrong> {
         nth(&self.wrong_kernels, index)
     }
 
-    /// Whether a packet without a kernel gets wrong times, and which.
+    /// Kind of wrong times for a packet without a kernel, if any.
     pub(crate) fn wrong_barrier(&self, index: u64) -> Option<Wrong> {
         nth(&self.wrong_barriers, index)
     }
 
-    /// Whether some times are those of a signal's last completion.
+    /// Whether some times are those of a signal's previous completion.
     pub(crate) fn has_stale_times(&self) -> bool {
         let mut all = self.wrong_kernels.iter().chain(&self.wrong_barriers);
         all.any(|(name, _)| Wrong::named(name) == Some(Wrong::Stale))
     }
 
-    /// The GPU counter at a raw time, as the GPU writes it beside finished work.
+    /// GPU counter at a raw time, as the GPU writes it next to finished work.
     pub(crate) fn stamp(&self, raw: u64) -> u64 {
         clock::ticks(raw.saturating_add_signed(self.times_shift_ns))
     }
 
-    /// What becomes of a completion signal.
+    /// Outcome of a completion signal.
     pub(crate) fn fate(&self, memory: &Memory, signal: u64) -> Fate {
         if self.lost.strikes(memory, signal) {
             Fate::Lost
@@ -102,7 +102,7 @@ fn nth(list: &[(String, u64)], index: u64) -> Option<Wrong> {
     here.and_then(|(name, _)| Wrong::named(name))
 }
 
-/// What becomes of a completion signal.
+/// Outcome of a completion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     /// The host sees it at once.
@@ -113,27 +113,27 @@ pub(crate) enum Fate {
     Lost,
 }
 
-/// Whose completion signals a fault strikes.
+/// Completion signals that a fault affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Whose {
-    /// Nobody's.
+    /// None.
     #[default]
     None,
-    /// Everybody's.
+    /// All.
     All,
-    /// Those that ROCr did not make.
+    /// Those that ROCr did not create.
     Foreign,
-    /// Those in pages of a file that were put over a user-pointer object.
+    /// Those in file pages mapped over a user-pointer object.
     File,
 }
 
-/// Which completion signals a fault strikes: `foreign`, `file` or `all`, then `every=N` and `after=N`, by comma.
+/// Selection of completion signals: `foreign`, `file` or `all`, then `every=N` and `after=N`, separated by commas.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     whose: Whose,
     every: u64,
     after: u64,
-    /// Signals of this kind that were completed.
+    /// Number of completed signals of this kind.
     seen: AtomicU64,
 }
 
@@ -170,14 +170,14 @@ impl Rule {
         if !is_meant {
             return false;
         }
-        // Relaxed: a plain tally.
+        // Relaxed: a statistic.
         let before = self.seen.fetch_add(1, Ordering::Relaxed);
         before >= self.after && (before - self.after) % self.every == self.every - 1
     }
 }
 
-/// Whether ROCr made a signal. It keeps its signals in objects of 128 bytes, each with the same mark (`SharedSignal::id`; seen
-/// in 5.2.3 and 7.2.4).
+/// Whether ROCr created a signal. It keeps its signals in objects of 128 bytes with a common mark (`SharedSignal::id`;
+/// seen in 5.2.3 and 7.2.4).
 fn is_of_rocr(signal: u64) -> bool {
     const OBJECT_BYTES: u64 = 128;
     const MARK: u64 = 80;
@@ -207,7 +207,7 @@ impl Cacheable {
     }
 }
 
-/// What unmapping pages of a user-pointer object does to the queues. All makes write it to the log.
+/// Effect of unmapping pages of a user-pointer object on the queues. All but `Free` write it to the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Eviction {
     /// Nothing.
@@ -215,9 +215,10 @@ pub(crate) enum Eviction {
     Free,
     /// All queues of the process stop for 1 ms.
     Stop,
-    /// The same; if one is busy, all of them stop for ever.
+    /// As `Stop`; if a queue is busy, all of them stop forever.
     Hang,
-    /// The same; if one is busy, the GPU is reset: all of them stop for ever, and the driver sets the process's event.
+    /// As `Stop`; if a queue is busy, the GPU is reset: all queues stop forever, and the driver sets the process's
+    /// event.
     Reset,
 }
 
@@ -232,10 +233,10 @@ impl Eviction {
     }
 }
 
-/// How a packet's times go wrong on their way into its signal.
+/// How a packet's times are wrong in its signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Begin and end are exchanged.
+    /// Begin and end are swapped.
     Swapped,
     /// The end has all bits set.
     Endless,
@@ -247,7 +248,7 @@ pub(crate) enum Wrong {
     Unwritten,
     /// Both are zero.
     Zero,
-    /// Both are what the signal had at its last completion.
+    /// Both are those of the signal's previous completion.
     Stale,
     /// Both are 20 ms late.
     Later,
@@ -271,7 +272,7 @@ impl Wrong {
         })
     }
 
-    /// Begin and end, ticks, as they come out; `last` are those of the signal's last completion.
+    /// Resulting begin and end in ticks; `last` are those of the signal's previous completion.
     pub(crate) fn of(self, [begin, end]: [u64; 2], last: Option<[u64; 2]>) -> [u64; 2] {
         let counter = model().counter;
         let shift = counter.ticks_in(20_000_000);
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_strikes_each_nth_signal_of_its_kind_after_the_first_ones() {
+    fn a_rule_affects_each_nth_signal_of_its_kind() {
         let memory = &process::open().memory;
         let faults = faults(&[("LOST_SIGNALS", "all,after=2,every=3")]);
         let lost: Vec<_> = (0..9).map(|_| faults.fate(memory, 64) == Fate::Lost).collect();

@@ -1,8 +1,8 @@
-//! Memory that the run-time and the packets name by address.
+//! Memory that the run-time and the packets refer to by address.
 //!
 //! The emulated GPU shares the program's address space, so a GPU address is a pointer once `memory::Memory::host` has
-//! looked through the aliases. A wrong address faults, as it does on hardware. What is absent: bounds, because a
-//! driver has none for memory that it did not allocate.
+//! resolved aliases. A wrong address faults, as on hardware. There are no bounds checks, because a driver does not know
+//! the bounds of memory that it did not allocate.
 #![expect(
     unsafe_code,
     reason = "dereferences the addresses that packets carry, which is what a GPU does"
@@ -10,9 +10,9 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64};
 
-/// The plain value at an address, aligned or not.
+/// Reads a plain value at an address, aligned or not.
 pub(crate) fn read<T: Copy>(address: u64) -> T {
-    // SAFETY: whoever wrote the packet or the ioctl argument keeps the memory alive until it is answered.
+    // SAFETY: the writer of the packet or the ioctl argument keeps the memory alive until it is answered.
     unsafe { std::ptr::read_unaligned(address as *const T) }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn fill(target: u64, value: u8, bytes: u64) {
     unsafe { std::ptr::write_bytes(target as *mut u8, value, bytes as usize) }
 }
 
-/// Bytes at an address, valid as long as the allocation is.
+/// Bytes at an address, valid as long as the allocation.
 pub(crate) fn bytes(address: u64, len: usize) -> &'static [u8] {
     // SAFETY: callers pass ranges that lie inside one live allocation and use the slice at once.
     unsafe { std::slice::from_raw_parts(address as *const u8, len) }
@@ -42,7 +42,7 @@ pub(crate) fn bytes(address: u64, len: usize) -> &'static [u8] {
 
 macro_rules! atomic {
     ($name:ident, $type:ty) => {
-        /// The atomic at an aligned address that the host shares with the engines.
+        /// The atomic at an aligned address, shared by the host and the engines.
         pub(crate) fn $name(address: u64) -> &'static $type {
             // SAFETY: queue pointers, doorbells and signals are aligned by their formats and outlive their use.
             unsafe { &*(address as *const $type) }

@@ -1,6 +1,6 @@
-//! What a process holds of each GPU's memory, published as the compute driver does: `/sys/class/kfd/kfd/proc/PID`.
+//! Publishes the GPU memory that a process holds, as the compute driver does: `/sys/class/kfd/kfd/proc/PID`.
 //!
-//! A process does not take its files away at its end; whoever makes new ones removes those of processes that are gone.
+//! A process does not remove its files at its end; the next process that creates files removes those of dead ones.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::{sys, sysfs, topology};
 
 const PLACE: &str = "sys/class/kfd/kfd/proc";
 
-/// This process holds so many bytes of a GPU's memory now.
+/// Publishes the number of bytes that this process holds on a GPU.
 pub(crate) fn publish(gpu: u32, bytes: u64) {
     static PREPARED: OnceLock<()> = OnceLock::new();
     let Some(root) = sysfs::root() else { return };
     let all = Path::new(root).join(PLACE);
     PREPARED.get_or_init(|| prune(&all));
     let own = all.join(sys::process_id().to_string());
-    // A stand-in's side line: what cannot be written is not there.
+    // Errors are ignored: a missing file is a valid state.
     if fs::create_dir_all(&own).is_ok() {
         fs::write(
             own.join(format!("vram_{}", topology::gpu_id(gpu))),

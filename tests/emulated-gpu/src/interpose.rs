@@ -1,10 +1,11 @@
-//! The libc functions that the library shadows: the ones that open, list and test paths, `ioctl`, `_exit`, and those that map
-//! memory.
+//! The libc functions that the library overrides: those that open, list and test paths, `ioctl`, `_exit`, and those
+//! that map memory.
 //!
-//! A call about somebody else's file goes to the system at once. Variadic functions are declared with their longest
-//! argument list, which the C calling convention of x86-64 allows. The `stat` family is in `interpose_stat`.
-//! `_exit` goes on to the next library that shadows it. `munmap`, `madvise` and `mmap` of a fixed place tell the driver which
-//! pages go. `close`, `read` and `fcntl` need nothing, because fake devices are real descriptors. Absent: `mremap`, `mprotect`.
+//! A call for any other file goes to the kernel at once. Variadic functions are declared with their longest argument
+//! list, which the x86-64 C calling convention allows. The `stat` family is in `interpose_stat`. `_exit` continues to
+//! the next library that overrides it. `munmap`, `madvise` and `mmap` at a fixed address report freed pages to the
+//! driver. `close`, `read` and `fcntl` need nothing, because fake devices are real descriptors. Not supported:
+//! `mremap`, `mprotect`.
 #![expect(unsafe_code, reason = "defines C functions that take raw pointers")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
@@ -15,11 +16,11 @@ use crate::model::{Habit, model};
 use crate::path::{Device, Meaning, meaning};
 use crate::{drm, kfd, process, sys, trace};
 
-/// Types of the two drivers' ioctls.
+/// Ioctl types of the two drivers.
 const KFD_TYPE: c_ulong = b'K' as c_ulong;
 const DRM_TYPE: c_ulong = b'd' as c_ulong;
 
-/// A C string argument, none when it is null.
+/// A C string argument; `None` if it is null.
 pub(crate) fn text<'a>(path: *const c_char) -> Option<&'a CStr> {
     // SAFETY: libc's callers pass a null pointer or a terminated string; both are looked at here.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
@@ -57,7 +58,7 @@ macro_rules! openat {
 open!(open, open64, __open_2, __open64_2);
 openat!(openat, openat64, __openat_2, __openat64_2);
 
-/// The next definition of `fopen` or `fopen64`, for everybody else's files.
+/// The next definition of `fopen` or `fopen64`, for all other files.
 fn next_fopen(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     type Fopen = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
     // SAFETY: the name is terminated and the handle is the one for the next object.
@@ -239,7 +240,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     sys::call(libc::SYS_munmap, [address as usize, len, 0, 0, 0, 0]) as c_int
 }
 
-/// The driver hears of pages that are given back, too.
+/// Freed pages are reported to the driver, too.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     if matches!(advice, libc::MADV_DONTNEED | libc::MADV_REMOVE)
@@ -267,7 +268,7 @@ unsafe extern "C" fn mmap64(
     map(a, len, prot, flags, fd, at)
 }
 
-/// The next definition of `_exit`, looked up at load: a signal handler may leave by it, and must not look anything up.
+/// The next definition of `_exit`, looked up at load: a signal handler may call it, and must not look anything up.
 static NEXT_EXIT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 extern "C" fn look_up_exit() {

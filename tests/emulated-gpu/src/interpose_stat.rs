@@ -1,7 +1,7 @@
-//! The `stat` family, under the names of old and new C libraries.
+//! The `stat` family, with the names of old and new C libraries.
 //!
-//! A fake device looks like a character device with the driver's number, by path and by descriptor: libdrm proves so
-//! that it has a render node. Absent: 32-bit structures.
+//! A fake device looks like a character device with the driver's number, by path and by descriptor: libdrm uses this to
+//! verify that it has a render node. Not supported: 32-bit structures.
 #![expect(unsafe_code, reason = "defines C functions that take raw pointers")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint};

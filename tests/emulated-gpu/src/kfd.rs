@@ -1,7 +1,7 @@
 //! The ioctls of `/dev/kfd`.
 //!
-//! They are told apart by number alone, because the argument structures grow at their ends from release to release.
-//! What the emulation has no use for is answered with success; the debugger's interface is refused.
+//! They are identified by number alone, because the argument structures grow at their ends between releases. Calls
+//! without use in the emulation return success; the debugger's interface is refused.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{clock, dmabuf, guest, topology};
 
 type Answer = Result<(), libc::c_int>;
 
-/// The argument structure of an ioctl, read and written by offset.
+/// Argument structure of an ioctl, accessed by offset.
 #[derive(Clone, Copy)]
 pub(crate) struct Args(pub(crate) u64);
 
@@ -35,7 +35,7 @@ impl Args {
         guest::write(self.0 + offset, value);
     }
 
-    /// The GPU whose id is at an offset.
+    /// GPU whose id is at an offset.
     pub(crate) fn gpu(self, offset: u64) -> Result<u32, libc::c_int> {
         let gpu = topology::gpu_of(self.word(offset)).filter(|gpu| *gpu < model().gpus);
         gpu.ok_or(libc::EINVAL)
@@ -84,8 +84,7 @@ pub(crate) fn ioctl(process: &'static Process, number: u32, args: Args) -> Answe
     Ok(())
 }
 
-/// Shared virtual memory: what is set is forgotten, so a question for a place gets none. Whoever asks leaves the place
-/// for the answer as it was.
+/// Shared virtual memory: attributes are not stored, so a query returns none and leaves the caller's value unchanged.
 fn svm_attributes(args: Args) {
     const GET: u32 = 1;
     const PREFERRED: u32 = 0;
@@ -142,7 +141,7 @@ fn create_event(process: &Process, args: Args) -> Answer {
     Ok(())
 }
 
-/// Bytes of a `kfd_event_data`, and where its id is.
+/// Size of a `kfd_event_data`, and the offset of its id.
 const EVENT_DATA: u64 = 48;
 const EVENT_DATA_ID: u64 = 40;
 
@@ -154,7 +153,7 @@ fn wait_events(process: &Process, args: Args) -> Answer {
         .collect();
     let need = if args.word(12) != 0 { Need::All } else { Need::Any };
     let timeout = (args.word(16) != u32::MAX).then(|| Duration::from_millis(args.word(16).into()));
-    // The host is about to sleep, so it has probably submitted something.
+    // The host is about to sleep, so it has probably submitted work.
     process.engines.kick();
     let outcome = process.events.wait(&mut awaited, need, timeout);
     for (index, one) in (0..).zip(&awaited) {
@@ -179,7 +178,7 @@ fn tell_reset(data: Args) {
     }
 }
 
-/// One aperture entry: local and private memory in the unused half of the address space, the rest as the host sees it.
+/// An aperture entry: local and private memory in the unused half of the address space, the rest as the host sees it.
 fn apertures(args: Args) {
     const ENTRY: u64 = 56;
     const FOUR_GIB: u64 = 1 << 32;

@@ -1,18 +1,18 @@
-//! A preloadable stand-in for the AMD GPU driver and packet processors, for tests.
+//! A preloadable replacement for the AMD GPU driver and packet processors, for tests.
 //!
-//! It stands in for the amdgpu and KFD kernel driver (`/dev/kfd`, its topology files, the render nodes) and for what the
-//! GPU does with packets, so that the **real, unmodified** ROCm run-time runs whole on a machine without a GPU:
+//! It replaces the amdgpu and KFD kernel driver (`/dev/kfd`, its topology files, the render nodes) and what the GPU
+//! does with packets, so that the **real, unmodified** ROCm run-time works on a machine without a GPU:
 //!
 //! ```text
 //! LD_PRELOAD=libemulated_gpu.so rocminfo
 //! LD_PRELOAD=libemulated_gpu.so EMULATED_GPU_LOG=truth.%p.csv ./any_hip_program
 //! ```
 //!
-//! Copies, fills, fences, polls, atomics and timestamps are real; signals and events wake real waiters. **Kernels are not
-//! executed**: a dispatch takes its modelled time and changes no memory, except for the run-times' own copy and fill
-//! kernels, which are done natively, and kernels with a twin on the host. What is absent besides: page faults (a wrong GPU address faults the process), peer
-//! links, inter-process memory, and images. Performance counters are executed as the packets say; waves and clocks are
-//! exact, all other events are made up.
+//! Copies, fills, fences, polls, atomics and timestamps are real; signals and events wake real waiters. **Kernels are
+//! not executed**: a dispatch takes its modelled time and changes no memory. Exceptions are the run-times' own copy and
+//! fill kernels, which are executed natively, and kernels with a twin on the host. Not modelled: page faults (a wrong
+//! GPU address faults the process), inter-process memory, and images. Performance counters are executed as the packets
+//! request; waves and clocks are exact, all other events are synthetic.
 //!
 //! # Environment
 //!
@@ -26,7 +26,7 @@
 //! | `EMULATED_GPU_KERNEL_NS` | 5000 | duration of a kernel |
 //! | `EMULATED_GPU_PER_WORKGROUP_NS` | 0 | added for each work-group |
 //! | `EMULATED_GPU_BY_NAME` | none | `pattern=ns,…` in place of the constant: part of the mangled name, or a whole one with `*` |
-//! | `EMULATED_GPU_JITTER` | 0 | per cent by which a kernel's duration varies, up and down |
+//! | `EMULATED_GPU_JITTER` | 0 | percent by which a kernel's duration varies, up and down |
 //! | `EMULATED_GPU_SEED` | 1 | seed of the jitter; a dispatch's place in its queue does the rest |
 //! | `EMULATED_GPU_COPY_GBPS` | 12 | bandwidth of copies and fills, in 10^9 bytes a second |
 //! | `EMULATED_GPU_COPY_LATENCY_NS` | 2000 | added to each copy and fill |
@@ -34,7 +34,7 @@
 //! | `EMULATED_GPU_KFD_MINOR` | 15 | the driver interface's minor version; 14 hides virtual memory management |
 //! | `EMULATED_GPU_CLOCK` | none | what the driver takes for the system clock: monotonic, `monotonic_raw`, realtime, or nanoseconds by which it is ahead of `CLOCK_BOOTTIME` |
 //! | `EMULATED_GPU_COUNTER` | 100000000 | frequency of the GPU's counter in Hz; `@N` behind it: it shows N when a process first asks |
-//! | `EMULATED_GPU_COPY_ENGINES` | 2 | copy engines of each GPU; 0: the run-times copy by kernels of their own |
+//! | `EMULATED_GPU_COPY_ENGINES` | 2 | copy engines of each GPU; 0: the run-times copy with their kernels |
 //! | `EMULATED_GPU_LINKS` | 0 | 1: the GPUs have links to each other, by which they access each other's memory |
 //! | `EMULATED_GPU_SENSORS` | 1 | 0: the driver has no files about load, clocks, power and temperatures |
 //! | `EMULATED_GPU_EVENTS` | 4095 | events that a process may have; the run-times poll signals without one |
@@ -43,7 +43,7 @@
 //!
 //! # Faults
 //!
-//! What hostile hardware and drivers do (`fault`), each off by default.
+//! Faults of hostile hardware and drivers (`fault`), each off by default.
 //!
 //! | variable | what goes wrong |
 //! | --- | --- |
@@ -59,22 +59,23 @@
 //! | `EMULATED_GPU_EVICTION` | what happens when pages of user memory (pools in host memory are that) are unmapped or replaced: all queues of the process `stop` for 1 ms; with `hang` they never come back if one was busy; with `reset` the driver also sets the process's event of hardware exceptions |
 //! | `EMULATED_GPU_POOLS` | `shared`: host memory of pools is mapped shared, as some releases do |
 //!
-//! Nothing is ever written to the program's output. The generated topology files lie below the temporary directory, in
+//! Nothing is ever written to the program's output. The generated topology files are below the temporary directory, in
 //! `emulated-gpu-UID/HASH`, one directory for each kind of machine.
 //!
 //! # The truth log
 //!
-//! One CSV row for each dispatch and copy, written before its completion signal, whatever happens to the process later:
-//! `kind` (dispatch, `sdma_copy`, `sdma_fill`), `queue` (the driver's number, in order of creation), `pid`,
-//! `kernel_object`, `grid_*`, `wg_*`, `signal`, `index` (of the packet in its queue; of the copy in its), `begin_ns` and
-//! `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, by `CLOCK_MONOTONIC_RAW`), `bytes`,
-//! `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
-//! `private_bytes` (as in the packet), `ring` (address of the queue's ring: what `hsa_queue_t.base_address` holds).
+//! One CSV row for each dispatch and copy, written before its completion signal, so that it survives any end of the
+//! process: `kind` (dispatch, `sdma_copy`, `sdma_fill`), `queue` (the driver's number, in order of creation), `pid`,
+//! `kernel_object`, `grid_*`, `wg_*`, `signal`, `index` (of the packet in its queue; of the copy in its queue),
+//! `begin_ns` and `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, by `CLOCK_MONOTONIC_RAW`),
+//! `bytes`, `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
+//! `private_bytes` (as in the packet), `ring` (address of the queue's ring: the value of `hsa_queue_t.base_address`).
 //!
-//! A row of kind `cacheable` names a completion `signal` of a compute queue in host memory without the UNCACHED flag: its
-//! allocation begins at `src`, has `bytes`, and the driver's flags in `name`. Rows of kind `lost` and `late` name a signal that
-//! a fault struck. A row of kind `eviction` tells of `bytes` from `src` on that were unmapped or replaced, in the user memory at
-//! `dst`: its `name` is `busy` if a queue of the process had work then, else `idle`; it lasts as long as the queues stood still.
+//! A row of kind `cacheable` names a completion `signal` of a compute queue in host memory without the UNCACHED flag:
+//! its allocation begins at `src`, has `bytes`, and the driver's flags in `name`. Rows of kind `lost` and `late` name a
+//! signal affected by a fault. A row of kind `eviction` describes `bytes` from `src` on that were unmapped or replaced,
+//! in the user memory at `dst`. Its `name` is `busy` if a queue of the process had work then, else `idle`; it lasts as
+//! long as the queues stood still.
 
 mod aql;
 mod blit;

@@ -1,8 +1,8 @@
 //! Buffers of the emulated GPU: one sparse store for all, mapped where the run-time wants them.
 //!
-//! A buffer is a range of the store; its `mmap` offset is the place in it. Memory of the GPU is mapped readable and
-//! writable whatever the run-time asked, so that engines use GPU addresses as pointers. User memory that is registered
-//! under another address goes through a table of aliases. Absent: page tables, hence page faults; a limit of size.
+//! A buffer is a range of the store; its `mmap` offset is its position there. GPU memory is always mapped readable and
+//! writable, so that engines use GPU addresses as pointers. User memory registered at another address goes through a
+//! table of aliases. Not modelled: page tables, hence page faults; a size limit.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -16,16 +16,16 @@ use crate::sys;
 
 const PAGE: u64 = 4096;
 const STORE_BYTES: u64 = 1 << 42;
-/// The first buffer's offset: zero would look like no offset.
+/// Offset of the first buffer: zero would look like no offset.
 const STORE_START: u64 = 1 << 21;
-/// Bytes of a doorbell page: 1024 doorbells of eight bytes.
+/// Size of a doorbell page: 1024 doorbells of eight bytes.
 pub(crate) const DOORBELL_BYTES: u64 = 8192;
 
-/// Bits of the allocation flags.
+/// Allocation flags.
 pub(crate) mod flag {
     /// Memory of the GPU.
     pub(crate) const VRAM: u32 = 1;
-    /// Memory of the user under another address.
+    /// User memory at another address.
     pub(crate) const USERPTR: u32 = 4;
     /// The page of doorbells.
     pub(crate) const DOORBELL: u32 = 8;
@@ -33,18 +33,18 @@ pub(crate) mod flag {
     pub(crate) const UNCACHED: u32 = 1 << 25;
 }
 
-/// One allocation.
+/// An allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffer {
-    /// Its GPU address, zero for one that is mapped later.
+    /// GPU address, zero if it is mapped later.
     pub(crate) address: u64,
-    /// Its size in bytes, whole pages.
+    /// Size in bytes, whole pages.
     pub(crate) size: u64,
-    /// Its place in the store; none for user memory and doorbells.
+    /// Offset in the store; `None` for user memory and doorbells.
     pub(crate) offset: Option<u64>,
-    /// The program's address of user memory, else zero.
+    /// Address of user memory in the program, else zero.
     pub(crate) host: u64,
-    /// The flags it was asked for with.
+    /// Requested flags.
     pub(crate) flags: u32,
     /// Index of its GPU.
     pub(crate) gpu: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Buffer {
 struct Table {
     next_handle: u64,
     buffers: BTreeMap<u64, Buffer>,
-    /// Address to handle, for finding the code object around a kernel.
+    /// Handle by address, to find the code object of a kernel.
     by_address: BTreeMap<u64, u64>,
 }
 
@@ -67,9 +67,9 @@ pub(crate) struct Memory {
     aliases: RwLock<BTreeMap<u64, (u64, u64)>>,
     has_aliases: AtomicBool,
     doorbells: Vec<(u64, usize)>,
-    /// Places of buffers of which a render node has a handle, and what was freed there.
+    /// Offsets of buffers to which a render node has a handle, and what was freed there.
     held: Mutex<BTreeMap<u64, Option<Buffer>>>,
-    /// Files' pages that were put over user memory: start to end.
+    /// File pages mapped over user memory: end by start.
     files: RwLock<BTreeMap<u64, u64>>,
     has_files: AtomicBool,
     has_shared_pools: bool,
@@ -78,8 +78,8 @@ pub(crate) struct Memory {
     frees: AtomicU64,
 }
 
-/// Puts shared pages under fresh memory of a pool, as some releases' thunk maps it. Memory with pages in it is a program's
-/// own and stays.
+/// Maps shared pages under new pool memory, as some releases' thunk does. Memory that has pages already belongs to a
+/// program and is left alone.
 fn share(buffer: Buffer) {
     let (address, len) = (buffer.address as usize, buffer.size as usize);
     let mut pages = vec![0_u8; (buffer.size / PAGE) as usize];
@@ -128,7 +128,7 @@ impl Memory {
         self.next_offset.fetch_add(whole_pages(size), Ordering::Relaxed)
     }
 
-    /// Maps a part of the store, readable and writable, gone in a forked child.
+    /// Maps a part of the store, readable and writable, not inherited by a forked child.
     pub(crate) fn map_store(&self, address: usize, len: usize, flags: libc::c_int, offset: u64) -> usize {
         let flags = (flags & !(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)) | libc::MAP_SHARED;
         let place = sys::map(
@@ -145,7 +145,7 @@ impl Memory {
         place
     }
 
-    /// Answers an `mmap` of a device file.
+    /// Handles `mmap` of a device file.
     pub(crate) fn map_device(&self, device: Device, address: usize, len: usize, flags: i32, offset: u64) -> usize {
         let kind = offset >> 62;
         if device == Device::Kfd && kind == 3 {
@@ -159,12 +159,12 @@ impl Memory {
         self.map_store(address, len, flags, offset)
     }
 
-    /// The library's own view of a doorbell.
+    /// The library's own mapping of a doorbell.
     pub(crate) fn doorbell(&self, gpu: u32, slot: u64) -> u64 {
         self.doorbells[gpu as usize].1 as u64 + slot * 8
     }
 
-    /// Makes a buffer. Answers handle and `mmap` offset.
+    /// Allocates a buffer; returns its handle and `mmap` offset.
     pub(crate) fn allocate(&self, mut buffer: Buffer) -> Option<(u64, u64)> {
         buffer.size = whole_pages(buffer.size);
         let mut map_offset = buffer.host;
@@ -194,7 +194,7 @@ impl Memory {
 
     fn take(&self, buffer: Buffer) -> bool {
         let used = &self.used[buffer.gpu as usize];
-        // Relaxed: a plain tally, nothing else is ordered by it.
+        // Relaxed: a statistic that orders nothing else.
         let now = used.fetch_add(buffer.size, Ordering::Relaxed) + buffer.size;
         if now <= self.capacity {
             holding::publish(buffer.gpu, now);
@@ -207,11 +207,11 @@ impl Memory {
     fn add_alias(&self, buffer: Buffer, host: u64) {
         let mut aliases = self.aliases.write().unwrap_or_else(PoisonError::into_inner);
         aliases.insert(buffer.address, (buffer.size, host));
-        // Release: pairs with the Acquire in `host`; the entry is behind the lock anyway.
+        // Release: pairs with the Acquire in `host`; the entry is protected by the lock anyway.
         self.has_aliases.store(true, Ordering::Release);
     }
 
-    /// Gives a buffer back; its pages are freed, unless a render node has a handle of it.
+    /// Frees a buffer and its pages, unless a render node has a handle to it.
     pub(crate) fn free(&self, handle: u64) -> bool {
         let mut table = self.table();
         let Some(buffer) = table.buffers.remove(&handle) else {
@@ -248,7 +248,7 @@ impl Memory {
         }
     }
 
-    /// A render node has a handle of a buffer: its pages outlive the buffer.
+    /// A render node has a handle to a buffer: its pages outlive the buffer.
     pub(crate) fn hold(&self, buffer: Buffer) {
         if let Some(offset) = buffer.offset {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,7 +256,7 @@ impl Memory {
         }
     }
 
-    /// The render node's handle is closed: if the buffer was freed its pages go.
+    /// The render node's handle is closed: the pages of a freed buffer are freed.
     pub(crate) fn let_go(&self, buffer: Buffer) {
         let Some(offset) = buffer.offset else { return };
         let freed = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&offset);
@@ -265,7 +265,7 @@ impl Memory {
         }
     }
 
-    /// Counts frees, so that what was derived from buffers can be dropped.
+    /// Number of frees, so that data derived from buffers can be dropped.
     pub(crate) fn generation(&self) -> u64 {
         self.frees.load(Ordering::Acquire)
     }
@@ -275,7 +275,7 @@ impl Memory {
         self.table().buffers.get(&handle).copied()
     }
 
-    /// The buffer around a GPU address.
+    /// Buffer that contains a GPU address.
     pub(crate) fn around(&self, address: u64) -> Option<Buffer> {
         let table = self.table();
         let (_, handle) = table.by_address.range(..=address).next_back()?;
@@ -283,13 +283,13 @@ impl Memory {
         (address - buffer.address < buffer.size).then_some(buffer)
     }
 
-    /// The allocation around an address in host memory that the GPU may cache: one that was made without UNCACHED.
+    /// Allocation that contains an address in host memory that the GPU may cache: one without UNCACHED.
     pub(crate) fn cacheable(&self, address: u64) -> Option<Buffer> {
         self.around(address)
             .filter(|buffer| buffer.flags & (flag::VRAM | flag::DOORBELL | flag::UNCACHED) == 0)
     }
 
-    /// A buffer of user memory that has pages in a range of the program's addresses.
+    /// Buffer of user memory with pages in a range of the program's addresses.
     pub(crate) fn user_pages(&self, address: u64, len: u64) -> Option<Buffer> {
         let table = self.table();
         let mut users = table
@@ -301,7 +301,7 @@ impl Memory {
         found.copied()
     }
 
-    /// Notes which pages a range of the program's addresses has from now on: a file's or others.
+    /// Records whether a range of the program's addresses has file pages from now on.
     pub(crate) fn set_file(&self, address: u64, len: u64, is_file: bool) {
         if !is_file && !self.has_files.load(Ordering::Acquire) {
             return;
@@ -315,7 +315,7 @@ impl Memory {
         }
     }
 
-    /// Whether a file's pages were put over the user memory at an address.
+    /// Whether file pages were mapped over the user memory at an address.
     pub(crate) fn is_file(&self, address: u64) -> bool {
         if !self.has_files.load(Ordering::Acquire) {
             return false;
@@ -327,7 +327,7 @@ impl Memory {
             .is_some_and(|(_, end)| address < *end)
     }
 
-    /// The host address of a GPU address.
+    /// Host address of a GPU address.
     pub(crate) fn host(&self, address: u64) -> u64 {
         if !self.has_aliases.load(Ordering::Acquire) {
             return address;
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_with_a_handle_of_a_render_node_lives_until_that_is_closed() {
+    fn a_buffer_lives_until_its_render_handle_is_closed() {
         let memory = Memory::new(model());
         let before = memory.available(0);
         let buffer = Buffer {
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_pool_is_mapped_shared_and_memory_with_contents_is_left_alone() {
+    fn only_fresh_pool_memory_is_mapped_shared() {
         let (prot, flags) = (
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,

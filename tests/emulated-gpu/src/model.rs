@@ -1,7 +1,7 @@
-//! What the emulated machine is like: the environment, read once.
+//! Properties of the emulated machine: the environment, read once.
 //!
-//! Names and defaults are listed in the crate's documentation. What is absent: any reaction to a variable that does not
-//! parse, because a preloaded library has nobody to complain to; the default holds then.
+//! The crate's documentation lists names and defaults. A variable that does not parse is ignored and the default holds,
+//! because a preloaded library has nowhere to report it.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -14,13 +14,13 @@ use crate::target::Target;
 pub(crate) struct Model {
     /// Number of GPUs.
     pub(crate) gpus: u32,
-    /// The kind of GPU.
+    /// Type of GPU.
     pub(crate) target: &'static Target,
     /// Whether the host may access all of the GPU's memory.
     pub(crate) large_bar: bool,
     /// Bytes of memory of each GPU.
     pub(crate) vram: u64,
-    /// What the driver takes for the system clock.
+    /// Clock that the driver uses as the system clock.
     pub(crate) clock: System,
     /// The GPUs' counters.
     pub(crate) counter: Counter,
@@ -28,21 +28,21 @@ pub(crate) struct Model {
     pub(crate) copy_engines: u32,
     /// Whether the GPUs have links to each other.
     pub(crate) links: bool,
-    /// Whether the driver tells load, clocks, power and temperatures.
+    /// Whether the driver reports load, clocks, power and temperatures.
     pub(crate) sensors: bool,
-    /// Most events of a process.
+    /// Maximum number of events per process.
     pub(crate) events: u32,
-    /// What goes wrong on it.
+    /// Faults of the machine.
     pub(crate) faults: Faults,
-    /// How the packet processors go about their work.
+    /// Variations of the packet processors.
     pub(crate) habits: Habits,
-    /// The truth log's path, `%p` not yet replaced.
+    /// Path of the truth log, with `%p` not yet replaced.
     pub(crate) log: Option<String>,
-    /// Where driver calls are noted, for debugging the emulation.
+    /// Path of the log of driver calls, for debugging the emulation.
     pub(crate) trace: Option<String>,
     /// The library with host twins of kernels.
     pub(crate) kernels: Option<String>,
-    /// Version of the driver interface after the dot.
+    /// Minor version of the driver interface.
     pub(crate) kfd_minor: u32,
     kernel_ns: u64,
     per_workgroup_ns: u64,
@@ -71,33 +71,33 @@ pub(crate) fn model() -> &'static Model {
     MODEL.get_or_init(Model::from_environment)
 }
 
-/// How packet processors of other makes go about their work.
+/// Variation of a packet processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
-    /// The header of a packet stays as it is when the packet was taken.
+    /// A packet's header stays unchanged when the packet is taken.
     Headers,
-    /// The read index moves when a packet is complete, not when it begins.
+    /// The read index moves when a packet completes, not when it begins.
     Late,
-    /// Packets are taken up to the one that the doorbell names, whatever the write index says.
+    /// Packets are taken up to the doorbell's index, whatever the write index is.
     Doorbell,
-    /// One kernel at a time in a queue.
+    /// One kernel at a time per queue.
     Serial,
-    /// Never naps.
+    /// Never sleeps.
     Eager,
-    /// Naps for 5 ms.
+    /// Sleeps for 5 ms.
     Slow,
-    /// `_exit` ends the process, whoever else shadows it.
+    /// `_exit` ends the process, even if another library overrides it.
     Exit,
 }
 
-/// The habits that were asked for, one bit each.
+/// Requested variations, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits(u8);
 
 impl Habits {
     fn named(list: &str) -> Self {
         let bit = |name: &str| match name.trim() {
-            // A header that stays says nothing of the next round: the doorbell has to.
+            // An unchanged header does not show the next lap: the doorbell must.
             "headers" => 1 << Habit::Headers as u8 | 1 << Habit::Doorbell as u8,
             "late" => 1 << Habit::Late as u8,
             "doorbell" => 1 << Habit::Doorbell as u8,
@@ -110,7 +110,7 @@ impl Habits {
         Self(list.split(',').fold(0, |all, name| all | bit(name)))
     }
 
-    /// Whether this one is among them.
+    /// Whether this variation is requested.
     pub(crate) fn has(self, habit: Habit) -> bool {
         self.0 & 1 << habit as u8 != 0
     }
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// How long a kernel runs: by its name, else constant plus its work-groups; `sequence` seeds the jitter.
+    /// Duration of a kernel: by its name, else constant plus its work-groups; `sequence` seeds the jitter.
     pub(crate) fn kernel_duration(&self, name: &str, workgroups: u64, sequence: u64) -> u64 {
         let named = self
             .by_name
@@ -156,7 +156,7 @@ impl Model {
         self.jittered(base, sequence)
     }
 
-    /// How long a copy or a fill of so many bytes takes.
+    /// Duration of a copy or fill of this many bytes.
     pub(crate) fn copy_duration(&self, bytes: u64) -> u64 {
         self.copy_latency_ns + (bytes as f64 / self.copy_gbps) as u64
     }
@@ -177,7 +177,7 @@ fn scramble(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// `name=number,…`; what is no such entry is left out.
+/// Parses `name=number,…`; skips other entries.
 pub(crate) fn parse_names(list: &str) -> Vec<(String, u64)> {
     let entry = |item: &str| {
         let (pattern, duration) = item.rsplit_once('=')?;

@@ -1,7 +1,7 @@
-//! What an engine has done and not yet told: log lines, and signals to complete.
+//! Finished work of an engine that is not published yet: log lines, and signals to complete.
 //!
-//! Lines are written before the signals are touched, so the log holds every piece of work whose completion the host can
-//! have seen. Telling in batches costs one `write` for many completions.
+//! Lines are written before the signals change, so the log contains all work whose completion the host can have seen.
+//! Publishing in batches costs one `write` for many completions.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -13,9 +13,9 @@ use crate::process::Process;
 use crate::truth_log::Line;
 use crate::{clock, guest};
 
-/// Completions that may wait together.
+/// Maximum number of completions per batch.
 const BATCH: usize = 64;
-/// How late a late signal is, ns.
+/// Delay of a late signal, ns.
 const LATE_NS: u64 = 5_000_000;
 
 /// Offsets in a signal, whose handle is its address.
@@ -34,7 +34,7 @@ pub(crate) mod signal {
 
 struct Completion {
     signal: u64,
-    /// Begin and end in ticks, where they are wanted.
+    /// Begin and end in ticks, if requested.
     times: Option<[u64; 2]>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct Outbox {
     process: &'static Process,
     lines: Vec<u8>,
     completions: Vec<Completion>,
-    /// Completions that the host sees later, and when.
+    /// Completions that the host sees later, with their times.
     held: VecDeque<(u64, Completion)>,
-    /// What goes wrong with signals.
+    /// Faults of signals.
     pub(crate) faults: &'static Faults,
-    /// By signal, the times of its last completion; kept when some are to be stale.
+    /// Times of each signal's last completion; kept if some must be stale.
     last: HashMap<u64, [u64; 2]>,
 }
 
@@ -63,7 +63,7 @@ impl Outbox {
         }
     }
 
-    /// Notes finished work for the log.
+    /// Adds finished work to the log.
     pub(crate) fn log(&mut self, line: &Line<'_>) {
         if let Some(log) = &self.process.log {
             clock::refresh(line.end);
@@ -71,7 +71,7 @@ impl Outbox {
         }
     }
 
-    /// Notes a signal that the end of some work completes, with its times or wrong ones.
+    /// Adds a signal that finished work completes, with its times or wrong ones.
     pub(crate) fn complete(&mut self, signal: u64, begin: u64, end: u64, wrong: Option<Wrong>) {
         let mut times = [self.faults.stamp(begin), self.faults.stamp(end)];
         if let Some(wrong) = wrong {
@@ -83,7 +83,7 @@ impl Outbox {
         self.push(signal, Some(times));
     }
 
-    /// The same where nobody asked for times.
+    /// As `complete`, without times.
     pub(crate) fn complete_untimed(&mut self, signal: u64) {
         self.push(signal, None);
     }
@@ -103,7 +103,7 @@ impl Outbox {
         }
     }
 
-    /// What becomes of a signal; it is in the log when that is not the usual.
+    /// Outcome of a signal; logged if unusual.
     fn fate(&mut self, signal: u64) -> Fate {
         let mut fate = self.faults.fate(&self.process.memory, signal);
         match fate {
@@ -161,7 +161,7 @@ impl Completion {
         if late == 0 {
             self.stamp();
         }
-        // Release: pairs with the host's acquiring load of the value; publishes timestamps and what the work wrote.
+        // Release: pairs with the host's acquire load of the value; publishes timestamps and the work's results.
         guest::atomic_i64(self.signal + signal::VALUE).fetch_sub(1, Ordering::Release);
         if late != 0 {
             let until = clock::now() + late;
@@ -184,7 +184,7 @@ impl Completion {
 /// Stores an event's id into its mailbox and sets the event, as the interrupt after a completion does.
 pub(crate) fn notify(process: &Process, mailbox: u64, event: u32) {
     if mailbox != 0 {
-        // Release: pairs with the driver's look at the mailbox page; nothing depends on it here.
+        // Release: pairs with the driver's read of the mailbox page; nothing depends on it here.
         guest::atomic_u64(mailbox).store(event.into(), Ordering::Release);
         process.events.set(event);
     }

@@ -1,14 +1,14 @@
-//! Which paths belong to the emulation.
+//! Paths that belong to the emulation.
 //!
-//! The fake devices are told from the generated files, and everything else is left alone at the cost of a few byte
-//! comparisons. Absent: relative paths and paths through other mounts; no run-time uses them.
+//! It distinguishes fake devices and generated files, and leaves everything else alone at the cost of a few byte
+//! comparisons. Not supported: relative paths and paths through other mounts; no run-time uses them.
 
 use std::ffi::{CStr, CString};
 
 use crate::model::model;
 use crate::sysfs::{self, FIRST_RENDER};
 
-/// A device that the emulation provides.
+/// A device of the emulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Device {
     /// `/dev/kfd`.
@@ -32,11 +32,11 @@ impl Device {
     }
 }
 
-/// What an absolute path means here.
+/// Meaning of an absolute path.
 pub(crate) enum Meaning {
     /// A device file.
     Device(Device),
-    /// A generated file or directory in its place.
+    /// A generated file or directory replaces it.
     File(CString),
 }
 
@@ -51,7 +51,7 @@ const TREES: [&str; 8] = [
     "/dev/dri",
 ];
 
-/// The emulation's meaning of a path, `None` when it is somebody else's.
+/// Meaning of a path; `None` if it does not belong to the emulation.
 pub(crate) fn meaning(path: &CStr) -> Option<Meaning> {
     let bytes = path.to_bytes();
     if !(bytes.starts_with(b"/sys/") || bytes.starts_with(b"/dev/") || bytes.starts_with(b"/proc/m")) {
@@ -83,7 +83,7 @@ fn device(path: &str) -> Option<Device> {
     (gpu < model().gpus).then_some(Device::Render { gpu, minor })
 }
 
-/// Whether a PCI path names none of the emulated GPUs.
+/// Whether a PCI path belongs to none of the emulated GPUs.
 fn is_real_pci(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("/sys/devices/pci0000:00/") else {
         return false;

@@ -1,12 +1,12 @@
-//! Indirect buffers of PM4 packets: those by which performance counters are selected, started, sampled, stopped and read.
+//! Indirect buffers of PM4 packets that select, start, sample, stop and read performance counters.
 //!
-//! Everything else in a buffer is passed over, as cache work is. Register numbers are dword offsets, as in AMD's public
-//! register headers; which of them are used, and in which order, is what aqlprofile 7.2.4 was seen to emit.
+//! Other packets, such as cache operations, are skipped. Register numbers are dword offsets, as in AMD's public
+//! register headers; aqlprofile 7.2.4 was observed to use these, in this order.
 
 use crate::counters::{Block, Perf, Where};
 use crate::guest;
 
-/// Dwords of a buffer that are looked at.
+/// Maximum number of dwords of a buffer.
 const MOST_DWORDS: u32 = 1 << 16;
 
 mod op {
@@ -24,7 +24,7 @@ mod register {
     pub(super) const CP_PERFMON_CNTL: u32 = 0xd808;
 }
 
-/// Registers of a block: selects of its counters, low halves of their values, and from low to high half.
+/// Registers of a block: selects of its counters, low halves of their values, and offset from low to high half.
 struct Registers {
     block: Block,
     selects: &'static [u32],
@@ -95,23 +95,23 @@ const REGISTERS: [Registers; 10] = [
     },
 ];
 
-/// Where the words of buffers lie and where results go.
+/// Memory of buffers and results.
 pub(crate) trait Memory {
-    /// A dword at an address of the GPU's.
+    /// Reads a dword at a GPU address.
     fn read(&self, address: u64) -> u32;
-    /// Stores one.
+    /// Writes a dword.
     fn write(&self, address: u64, value: u32);
 }
 
-/// What a queue remembers between buffers.
+/// State that a queue keeps between buffers.
 #[derive(Default)]
 pub(crate) struct Pm4 {
-    /// Its waves are counted.
+    /// Whether its waves are counted.
     pub(crate) is_counted: bool,
 }
 
 impl Pm4 {
-    /// Executes the buffer that a vendor packet at `packet` names, at time `now`.
+    /// Executes the buffer of the vendor packet at `packet`, at time `now`.
     pub(crate) fn packet(&mut self, packet: u64, memory: &dyn Memory, perf: &mut Perf, now: u64) {
         let dword = |at: u64| guest::read::<u32>(packet + at * 4);
         let header = dword(1);
@@ -129,7 +129,7 @@ impl Pm4 {
         while at < dwords {
             let header = memory.read(address + u64::from(at) * 4);
             if header >> 30 != 3 {
-                // Type 2 is one dword of padding; nothing else is seen here.
+                // Type 2 is one dword of padding; no other types occur.
                 at += 1;
                 continue;
             }

@@ -1,7 +1,7 @@
-//! The driver's state for one process: devices, memory, events, queues and the log.
+//! State of the driver for one process: devices, memory, events, queues and the log.
 //!
-//! It is made by the first open of a fake device and never freed. A forked child finds the parent's state with another
-//! process id in it and starts its own: the parent's locks and engine threads do not exist there. Absent: sharing
+//! It is created by the first open of a fake device and never freed. A forked child finds the parent's state with
+//! another pid and creates its own: the parent's locks and engine threads do not exist there. Not supported: sharing
 //! between processes, which only inter-process memory handles would need.
 #![expect(
     unsafe_code,
@@ -21,27 +21,27 @@ use crate::path::Device;
 use crate::truth_log::{Line, TruthLog};
 use crate::{clock, sys, trace};
 
-/// Everything the emulated driver knows about a process.
+/// State of the emulated driver for a process.
 pub(crate) struct Process {
-    /// Whose state this is.
+    /// Pid of the process.
     pub(crate) pid: i32,
     /// Buffers, aliases and the store behind them.
     pub(crate) memory: Memory,
-    /// Events that the host waits on.
+    /// Events that the host waits for.
     pub(crate) events: Events,
     /// Buffers that have descriptors.
     pub(crate) shares: Shares,
     /// Queues and the threads that serve them.
     pub(crate) engines: Engines,
-    /// The truth log when one is asked for.
+    /// The truth log, if requested.
     pub(crate) log: Option<TruthLog>,
-    /// When others have done with the GPU's compute units, in raw time.
+    /// Raw time when other processes release the GPU's compute units.
     pub(crate) free: u64,
     evictions: AtomicU64,
     devices: Vec<Node>,
 }
 
-/// A stop without an end is written down as one of an hour, ns.
+/// Duration in the log of a stop without an end: one hour, ns.
 const LONGEST_STOP_NS: u64 = 3_600_000_000_000;
 
 struct Node {
@@ -53,18 +53,18 @@ struct Node {
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 fn stored() -> Option<&'static Process> {
-    // Acquire: pairs with the exchange in `open`, which publishes the finished state.
+    // Acquire: pairs with the exchange in `open`, which publishes the complete state.
     let pointer = CURRENT.load(Ordering::Acquire);
     // SAFETY: the pointer is null or a leaked box that is only ever read through shared references.
     unsafe { pointer.as_ref() }
 }
 
-/// The state of this process if a device was opened in it.
+/// State of this process, if a device was opened in it.
 pub(crate) fn current() -> Option<&'static Process> {
     stored().filter(|process| process.pid == sys::process_id())
 }
 
-/// The state of this process, made when it does not exist yet.
+/// State of this process, created if needed.
 pub(crate) fn open() -> &'static Process {
     loop {
         if let Some(process) = current() {
@@ -73,9 +73,9 @@ pub(crate) fn open() -> &'static Process {
         let old = CURRENT.load(Ordering::Acquire);
         let new = Box::into_raw(Box::new(Process::new()));
         let exchange = CURRENT.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
-        // The parent's state in a forked child, or our own when another thread's was first: nobody uses its files.
+        // The parent's state in a forked child, or our own if another thread's was first: nobody uses its files.
         let unused = if exchange.is_ok() { old } else { new };
-        // SAFETY: both are null or leaked boxes, readable for good.
+        // SAFETY: both are null or leaked boxes, never freed.
         if let Some(process) = unsafe { unused.as_ref() } {
             process.close_descriptors();
         }
@@ -105,7 +105,8 @@ impl Process {
         }
     }
 
-    /// Pages of the program's go, before they do: where a GPU knows them as user memory, queues stop. Answers whether it does.
+    /// Called before pages of the program are unmapped. If a GPU knows them as user memory, queues stop. Returns
+    /// whether it does.
     pub(crate) fn unmap(&self, how: &'static str, address: u64, len: u64) -> bool {
         let Some(buffer) = self.memory.user_pages(address, len) else {
             return false;
@@ -137,7 +138,7 @@ impl Process {
         true
     }
 
-    /// A new descriptor of a device, as `open` gives it.
+    /// A new descriptor of a device, as returned by `open`.
     pub(crate) fn open_device(&self, device: Device, flags: libc::c_int) -> RawFd {
         let Some(node) = self.devices.iter().find(|node| node.device == device) else {
             return sys::fail(libc::ENOENT);
@@ -145,13 +146,13 @@ impl Process {
         sys::duplicate(node.fd, 0, flags & libc::O_CLOEXEC != 0)
     }
 
-    /// The device behind a descriptor, however it was duplicated.
+    /// The device of a descriptor, also of a duplicate.
     pub(crate) fn device_of(&self, fd: RawFd) -> Option<Device> {
         let identity = sys::identity(fd)?;
         self.device_of_identity(identity)
     }
 
-    /// The device with that file system device and inode.
+    /// The device with this file system device and inode.
     pub(crate) fn device_of_identity(&self, identity: (u64, u64)) -> Option<Device> {
         self.devices
             .iter()

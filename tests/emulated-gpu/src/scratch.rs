@@ -1,8 +1,8 @@
-//! Scratch memory: a queue that has less of it than a kernel needs stops, says so, and goes on when the host has answered.
+//! Scratch memory: a queue with less than a kernel needs stops, requests it, and continues when the host has answered.
 //!
-//! What the command processor does, by `amd_hsa_queue.h` (5.2 to 7.2): it sets bit 0 of the queue's inactive signal and
-//! its event; the host gives the queue memory and stores zero. Absent: scratch for one use that is taken back after it,
-//! and asynchronous reclaim, which the emulated firmware does not offer.
+//! This is what the command processor does, by `amd_hsa_queue.h` (5.2 to 7.2): it sets bit 0 of the queue's inactive
+//! signal and its event; the host assigns memory to the queue and stores zero. Not modelled: single-use scratch that is
+//! reclaimed afterwards, and asynchronous reclaim, which the emulated firmware does not offer.
 
 use std::sync::atomic::Ordering;
 
@@ -10,31 +10,31 @@ use crate::outbox::{notify, signal};
 use crate::process::Process;
 use crate::{clock, guest};
 
-/// From the read index on, in `amd_queue_t`: bytes of scratch that a lane has.
+/// Offset from the read index in `amd_queue_t`: scratch bytes per lane.
 const LANE_BYTES: u64 = 48;
 /// The queue's inactive signal.
 const INACTIVE: u64 = 64;
 const INSUFFICIENT: i64 = 1;
 
-/// What a queue has asked of the host.
+/// Outstanding request of a queue to the host.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// When it asked.
+    /// Time of the request.
     since: Option<u64>,
 }
 
-/// What a kernel finds.
+/// Result for a kernel.
 pub(crate) enum Found {
-    /// Enough, or none needed.
+    /// Sufficient, or none needed.
     Enough,
-    /// It has to wait.
+    /// The kernel must wait.
     Wait,
-    /// The host has just answered a question asked then.
+    /// The host has just answered a request made at this time.
     Answered(u64),
 }
 
 impl Scratch {
-    /// Looks whether the queue whose read index lies at `read` has `bytes` of scratch a lane.
+    /// Checks whether the queue whose read index is at `read` has `bytes` of scratch per lane.
     pub(crate) fn look(&mut self, process: &Process, read: u64, bytes: u32) -> Found {
         let inactive: u64 = guest::read(read + INACTIVE);
         if bytes == 0 || inactive == 0 {

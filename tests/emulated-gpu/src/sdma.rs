@@ -1,7 +1,7 @@
-//! A copy queue: packets of the SDMA engine, executed one after the other.
+//! A copy queue: packets of the SDMA engine, executed in order.
 //!
-//! Bytes are really moved; the modelled time passes before what follows in the queue is executed. The packets of one copy
-//! make one line of the truth log, at the atomic that completes its signal. Absent: tiled and compressed surfaces.
+//! Bytes are really moved; the modelled time passes before the next packet is executed. The packets of one copy make
+//! one line of the truth log, at the atomic that completes its signal. Not supported: tiled and compressed surfaces.
 
 use std::sync::atomic::Ordering;
 
@@ -25,10 +25,10 @@ mod op {
     pub(super) const CACHE: u32 = 17;
 }
 
-/// Longest packet that is looked at as a whole; a write packet's data follow it.
+/// Maximum length of a packet that is examined as a whole; the data of a write packet follow it.
 const MOST_WORDS: usize = 16;
 
-/// The copy whose packets are passing by.
+/// The copy to which the current packets belong.
 #[derive(Default)]
 struct Current {
     kind: &'static str,
@@ -45,10 +45,10 @@ pub(crate) struct SdmaQueue {
     /// Byte position of the next packet, ever growing.
     next: u64,
     seen: u64,
-    /// Packets from this position on were seen at this time, those before it earlier.
+    /// Packets from this position on were seen at this time, earlier ones before.
     fresh: u64,
     seen_at: u64,
-    /// When what was executed last is over.
+    /// End of the last executed packet.
     time: u64,
     current: Option<Current>,
     copies: u64,
@@ -114,7 +114,8 @@ impl SdmaQueue {
         self.address.is_rung() && (self.next < self.address.written() || self.time > clock::now())
     }
 
-    /// Stands still between two times. What is under way is over later by as much, and nothing begins before.
+    /// Stops the queue between two times. Work in progress ends later by that duration, and nothing begins before the
+    /// end.
     pub(crate) fn stop(&mut self, from: u64, until: u64) {
         if self.time <= from {
             self.time = until;
@@ -127,7 +128,7 @@ impl SdmaQueue {
         }
     }
 
-    /// Looks at the queue: executes what is due.
+    /// Polls the queue: executes what is due.
     pub(crate) fn poll(&mut self, context: &mut Context) -> Step {
         let written = self.address.written();
         if written != self.seen && self.address.is_rung() {
@@ -160,7 +161,7 @@ impl SdmaQueue {
         step
     }
 
-    /// Executes a packet; false when it has to wait.
+    /// Executes a packet; false if it waits.
     fn execute(&mut self, context: &mut Context, packet: &Packet<'_>) -> bool {
         if self.next >= self.fresh {
             self.time = self.time.max(self.seen_at);
@@ -194,7 +195,8 @@ impl SdmaQueue {
         true
     }
 
-    /// Does a packet's part of the copy that is passing by, and lets its time pass: the modelled or, for memory that
+    /// Executes a packet's part of the current copy, and lets its time pass: the modelled time, or the real one if
+    /// memory is slower.
     /// is slower than that, the real one.
     fn work(&mut self, kind: &'static str, [source, target]: [u64; 2], bytes: u64, job: impl FnOnce()) {
         let begin = self.time;
@@ -257,7 +259,7 @@ impl SdmaQueue {
             return true;
         }
         context.outbox.flush();
-        // Acquire: pairs with the release of whoever completed the signal.
+        // Acquire: pairs with the release of the completing thread.
         let value = guest::atomic_u32(packet.place(1)).load(Ordering::Acquire) & packet.words[4];
         let wanted = packet.words[3];
         let holds = match (packet.words[0] >> 28) & 7 {
@@ -283,7 +285,7 @@ impl SdmaQueue {
         }
         context.outbox.flush();
         if packet.words[0] >> 25 == ADD_64 {
-            // Release: pairs with the host's acquiring load of the signal; publishes the copied bytes.
+            // Release: pairs with the host's acquire load of the signal; publishes the copied bytes.
             guest::atomic_u64(packet.place(1)).fetch_add(packet.long(3), Ordering::Release);
         }
     }

@@ -1,12 +1,12 @@
-//! What the driver tells of a GPU's load, memory, clocks, power and temperatures: constants.
+//! Constant readings of a GPU's load, memory, clocks, power and temperatures.
 //!
-//! `gpu_metrics` has the revision that the kernel's driver gives for each chip: 1.0 of vega20 (gfx906), 1.3 of aldebaran
+//! `gpu_metrics` has the revision of the kernel's driver for each chip: 1.0 for vega20 (gfx906), 1.3 for aldebaran
 //! (gfx90a) and sienna_cichlid (gfx1030).
 
 use crate::model::Model;
 use crate::sysfs::{Entry, file};
 
-/// Share of time in which it works, per cent.
+/// Share of time in which it is busy, percent.
 const BUSY: u16 = 42;
 const POWER_WATTS: u16 = 212;
 const SHADER_MHZ: u16 = 1700;
@@ -14,7 +14,7 @@ const MEMORY_MHZ: u16 = 1000;
 const JUNCTION: u16 = 61;
 const FAN: u16 = 1450;
 
-/// The files below a GPU's PCI directory.
+/// Files below a GPU's PCI directory.
 pub(crate) fn entries(model: &Model, device: &str, list: &mut Vec<Entry>) {
     let mut text = |name: &str, content: String| list.push(file(format!("{device}/{name}"), content + "\n"));
     text("gpu_busy_percent", BUSY.to_string());
@@ -46,7 +46,7 @@ pub(crate) fn entries(model: &Model, device: &str, list: &mut Vec<Entry>) {
     list.push(Entry::Bytes(format!("{device}/gpu_metrics"), table(model.target.name)));
 }
 
-/// Fields are put where the kernel's header has them; all others say that they are not available.
+/// Fields are at the offsets of the kernel's header; all others are marked as not available.
 fn table(target: &str) -> Vec<u8> {
     let (size, revision, busy, power, shader, memory, junction, fan) = match target {
         "gfx906" => (80u16, 0u8, 28, 34, 54, 58, 18, 72),
@@ -67,7 +67,7 @@ fn table(target: &str) -> Vec<u8> {
         put(at, value);
     }
     if revision == 3 {
-        // Nothing throttles.
+        // No throttling.
         (112..120).for_each(|at| bytes[at] = 0);
     }
     bytes

@@ -1,8 +1,8 @@
-//! Names of kernels, found in the code object that surrounds a kernel descriptor.
+//! Kernel names, found in the code object that contains a kernel descriptor.
 //!
-//! The loader copies a code object's segments into one buffer with the ELF header at its base; the descriptor's distance
-//! from the base is the value of a `NAME.kd` symbol. Absent: code objects that were linked without a symbol table, whose
-//! kernels stay nameless, as the run-times' own uploads are.
+//! The loader copies a code object's segments into one buffer with the ELF header at its base; the descriptor's offset
+//! from the base is the value of a `NAME.kd` symbol. Not supported: code objects without a symbol table, whose kernels
+//! have no names, such as those that the run-times upload.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::guest;
 use crate::memory::Memory;
 
-/// Names that were looked up, until a buffer is freed.
+/// Cache of names, valid until a buffer is freed.
 #[derive(Default)]
 pub(crate) struct Symbols {
     names: HashMap<u64, Arc<str>>,
@@ -18,7 +18,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// The name of a kernel object, empty when it has none.
+    /// Name of a kernel object, empty if it has none.
     pub(crate) fn name(&mut self, memory: &Memory, kernel_object: u64) -> Arc<str> {
         let generation = memory.generation();
         if generation != self.generation {
@@ -36,7 +36,7 @@ fn find(memory: &Memory, kernel_object: u64) -> Option<String> {
     image.symbol(kernel_object - buffer.address)
 }
 
-/// A loaded ELF image; every address in it is relative to its start.
+/// A loaded ELF image; its addresses are relative to its start.
 struct Image<'a>(&'a [u8]);
 
 const PT_DYNAMIC: u32 = 2;

@@ -1,21 +1,21 @@
-//! Raw system calls: what the interposed functions do when they only pass a call on.
+//! Raw system calls, with which the interposed functions pass a call on.
 //!
-//! The library shadows `open`, `mmap` and their relatives, so it must not come back to itself through libc, and it must
-//! work before any `dlsym` does. What is absent: error translation, since `errno` is set by `libc::syscall` already.
+//! The library overrides `open`, `mmap` and related functions, so it must not call itself through libc, and it must
+//! work before any `dlsym` does. There is no error translation, because `libc::syscall` sets `errno`.
 #![expect(unsafe_code, reason = "every call is a foreign function")]
 
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
-/// `AT_FDCWD` in the width that system call arguments have.
+/// `AT_FDCWD` with the width of system call arguments.
 pub(crate) const CWD: usize = libc::AT_FDCWD as isize as usize;
 
-/// Descriptors of the library start here: shells and tests close the low ones.
+/// First descriptor of the library: shells and tests close the low ones.
 const HIGH_FD: libc::c_int = 600;
 
-/// Makes one system call; `errno` is set when the answer is -1.
+/// Makes one system call; `errno` is set if it returns -1.
 pub(crate) fn call(number: libc::c_long, args: [usize; 6]) -> isize {
-    // SAFETY: the arguments are those that a caller gave to the shadowed function, or descriptors and paths of our own.
+    // SAFETY: the arguments are those that a caller gave to the shadowed function, or descriptors and paths of the library.
     unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]) as isize }
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn map(address: usize, len: usize, prot: libc::c_int, flags: libc::c_
     ) as usize
 }
 
-/// `madvise`; the answer does not matter to the emulation.
+/// `madvise`; the result does not matter to the emulation.
 pub(crate) fn advise(address: usize, len: usize, advice: libc::c_int) {
     call(libc::SYS_madvise, [address, len, advice as usize, 0, 0, 0]);
 }
@@ -55,7 +55,7 @@ pub(crate) fn memory_file(name: &CStr, size: u64) -> RawFd {
     raise(low)
 }
 
-/// Moves a descriptor above the ones that programs use themselves.
+/// Moves a descriptor above those that programs use.
 pub(crate) fn raise(low: RawFd) -> RawFd {
     let high = duplicate(low, HIGH_FD, true);
     if high < 0 {
@@ -65,7 +65,7 @@ pub(crate) fn raise(low: RawFd) -> RawFd {
     high
 }
 
-/// A duplicate at or above `least`.
+/// A duplicate with a number of at least `least`.
 pub(crate) fn duplicate(fd: RawFd, least: libc::c_int, close_on_exec: bool) -> RawFd {
     let command = if close_on_exec {
         libc::F_DUPFD_CLOEXEC
@@ -83,7 +83,7 @@ pub(crate) fn close(fd: RawFd) {
     call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
 }
 
-/// The whole of `bytes` to a descriptor, in one `write` unless the system splits it.
+/// Writes all of `bytes`, in one `write` unless the kernel splits it.
 pub(crate) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let done = call(
@@ -97,7 +97,7 @@ pub(crate) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     }
 }
 
-/// Inode and device of a descriptor, by which a fake device is known.
+/// Inode and device of a descriptor, which identify a fake device.
 pub(crate) fn identity(fd: RawFd) -> Option<(u64, u64)> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
     if call(libc::SYS_fstat, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) != 0 {
@@ -108,12 +108,12 @@ pub(crate) fn identity(fd: RawFd) -> Option<(u64, u64)> {
     Some((stat.st_dev, stat.st_ino))
 }
 
-/// The process id, asked each time: a fork changes it.
+/// The pid, read each time: a fork changes it.
 pub(crate) fn process_id() -> i32 {
     call(libc::SYS_getpid, [0; 6]) as i32
 }
 
-/// Sets `errno` and gives the -1 that goes with it.
+/// Sets `errno` and returns -1.
 pub(crate) fn fail(errno: libc::c_int) -> libc::c_int {
     // SAFETY: libc's pointer to the calling thread's errno is always valid.
     unsafe { *libc::__errno_location() = errno };

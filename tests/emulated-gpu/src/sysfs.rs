@@ -1,8 +1,8 @@
 //! The files that the driver would publish: topology, module state, render nodes in `/sys`.
 //!
-//! They are written as real files into one directory per kind of machine, named by the hash of their content, so that
-//! any number of processes share it and a changed model makes a new one. Reading then needs no emulation. Sensors
-//! stand still: they say what a busy GPU could say.
+//! They are written as real files into one directory per kind of machine, named by the hash of their content. Any
+//! number of processes share it, and a changed model makes a new one. Reading then needs no emulation. Sensors are
+//! constant, with plausible values of a busy GPU.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::{sensors, topology};
 pub(crate) enum Entry {
     /// A regular file.
     File(String, String),
-    /// A regular file that is no text.
+    /// A binary file.
     Bytes(String, Vec<u8>),
     /// A symbolic link.
     Link(String, String),
@@ -28,12 +28,12 @@ pub(crate) enum Entry {
 /// Minor number of the first render node.
 pub(crate) const FIRST_RENDER: u32 = 128;
 
-/// The PCI address of a GPU, as in `/sys/bus/pci`.
+/// PCI address of a GPU, as in `/sys/bus/pci`.
 pub(crate) fn pci_address(gpu: u32) -> String {
     format!("0000:{:02x}:00.0", gpu + 3)
 }
 
-/// The directory that mirrors the root for the redirected paths; made on first use.
+/// Directory that contains the redirected paths; created on first use.
 pub(crate) fn root() -> Option<&'static str> {
     static ROOT: OnceLock<Option<String>> = OnceLock::new();
     ROOT.get_or_init(|| generate(model()).and_then(|path| path.into_os_string().into_string().ok()))
@@ -53,14 +53,14 @@ fn generate(model: &Model) -> Option<PathBuf> {
     for entry in &entries {
         write(&draft, entry).ok()?;
     }
-    // Losing the race against another process is as good as winning it.
+    // Losing the race against another process has the same result.
     if fs::rename(&draft, &place).is_err() {
         fs::remove_dir_all(&draft).ok();
     }
     place.is_dir().then_some(place)
 }
 
-/// A directory of this user alone, in the first temporary place that can be written.
+/// A private directory of this user, in the first writable temporary directory.
 fn base_directory() -> Option<PathBuf> {
     let own = fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid());
     let asked = std::env::var_os("TMPDIR").map(PathBuf::from);

@@ -1,37 +1,37 @@
-//! The kinds of GPU that can be emulated, as numbers of the topology.
+//! Types of GPU that can be emulated, as numbers of the topology.
 //!
-//! One row each; `sysfs` and `drm` publish them. Absent: everything that no run-time reads.
+//! One row each; `sysfs` and `drm` publish them. Properties that no run-time reads are absent.
 
-/// What distinguishes one GPU from another in the driver's files.
+/// Properties that distinguish GPUs in the driver's files.
 pub(crate) struct Target {
-    /// The name after `--offload-arch`.
+    /// Name for `--offload-arch`.
     pub(crate) name: &'static str,
-    /// The driver's word for the chip.
+    /// The driver's name of the chip.
     pub(crate) chip: &'static str,
     /// Major times 10000, minor times 100, stepping.
     pub(crate) gfx_version: u32,
     /// PCI device id.
     pub(crate) device_id: u32,
-    /// SIMD units in all.
+    /// Total number of SIMD units.
     pub(crate) simd_count: u32,
-    /// SIMD units in a compute unit.
+    /// SIMD units per compute unit.
     pub(crate) simd_per_cu: u32,
-    /// Compute units of a shader array.
+    /// Compute units per shader array.
     pub(crate) cu_per_array: u32,
-    /// Shader arrays in all.
+    /// Total number of shader arrays.
     pub(crate) arrays: u32,
-    /// Shader arrays of an engine.
+    /// Shader arrays per engine.
     pub(crate) arrays_per_engine: u32,
-    /// Waves that a SIMD unit holds.
+    /// Waves per SIMD unit.
     pub(crate) waves_per_simd: u32,
-    /// Work-items of a wave.
+    /// Work-items per wave.
     pub(crate) wave: u32,
-    /// The capability word of the topology. Bit 29, firmware that supports debugging, is what later run-times need to end
-    /// whole: without it they leave the driver open and cannot be started again.
+    /// Capability word of the topology. Bit 29, firmware that supports debugging, is required by later run-times to end
+    /// properly: without it they leave the driver open and cannot be started again.
     pub(crate) capability: u32,
-    /// Partitions that work as one GPU.
+    /// Number of partitions that work as one GPU.
     pub(crate) xccs: u32,
-    /// KiB of the second-level cache.
+    /// Size of the second-level cache, KiB.
     pub(crate) l2_kib: u32,
     /// libdrm's family number.
     pub(crate) family: u32,
@@ -143,7 +143,7 @@ static TARGETS: [Target; 6] = [
 ];
 
 impl Target {
-    /// The target of that name, or the first one.
+    /// The target with this name, or the first one.
     pub(crate) fn named(name: &str) -> &'static Self {
         TARGETS.iter().find(|target| target.name == name).unwrap_or(&TARGETS[0])
     }

@@ -1,7 +1,7 @@
 //! The KFD topology: one node for the host, one for each GPU, and the links between them.
 //!
-//! Every file holds `name value` lines in decimal; the run-times ignore names that they do not know. Absent: links
-//! between GPUs unless `EMULATED_GPU_LINKS` asks for them: peer copies go through the host then.
+//! Every file has `name value` lines in decimal; the run-times ignore unknown names. Links between GPUs exist only with
+//! `EMULATED_GPU_LINKS`: without them, peer copies go through the host.
 
 use std::fmt::Write as _;
 
@@ -11,18 +11,18 @@ use crate::sysfs::{Entry, FIRST_RENDER, file};
 const TOPOLOGY: &str = "/sys/devices/virtual/kfd/kfd/topology";
 const CLASS: &str = "/sys/class/kfd/kfd/topology";
 
-/// The number by which the driver knows a GPU; never zero, 16 bits because doorbell offsets carry it.
+/// The driver's id of a GPU; never zero, 16 bits because doorbell offsets contain it.
 pub(crate) fn gpu_id(gpu: u32) -> u32 {
     0x4d21 + gpu * 0x101
 }
 
-/// Which GPU has that number.
+/// Index of the GPU with this id.
 pub(crate) fn gpu_of(id: u32) -> Option<u32> {
     let distance = id.checked_sub(gpu_id(0))?;
     distance.is_multiple_of(0x101).then_some(distance / 0x101)
 }
 
-/// The serial number of a GPU.
+/// Serial number of a GPU.
 pub(crate) fn unique_id(gpu: u32) -> u64 {
     0x0210_6d5c_e1a0_0001 + u64::from(gpu)
 }
@@ -34,7 +34,7 @@ fn lines(pairs: &[(&str, u64)]) -> String {
     })
 }
 
-/// All files below both names of the topology.
+/// All files, below both names of the topology.
 pub(crate) fn entries(model: &Model) -> Vec<Entry> {
     let mut files = vec![
         ("generation_id".to_owned(), "2\n".to_owned()),
@@ -44,7 +44,7 @@ pub(crate) fn entries(model: &Model) -> Vec<Entry> {
         ),
     ];
     host_node(model, &mut files);
-    // The driver makes these directories for each node, empty ones too: ROCm SMI asserts that they are there.
+    // The driver creates these directories for each node, even if empty: ROCm SMI asserts that they exist.
     for node in 0..=model.gpus {
         for links in ["io_links", "p2p_links"] {
             files.push((format!("nodes/{node}/{links}/.keep"), String::new()));
@@ -161,7 +161,7 @@ fn gpu_node(model: &Model, gpu: u32, files: &mut Vec<(String, String)>) {
     }
 }
 
-/// How many other GPUs a GPU has links to.
+/// Number of other GPUs to which a GPU has links.
 fn peers(model: &Model) -> u32 {
     if model.links { model.gpus.saturating_sub(1) } else { 0 }
 }
@@ -176,7 +176,7 @@ fn bank(heap: u64, size: u64, width: u64, clock: u64) -> String {
     ])
 }
 
-/// A cache of data (1) and compute (8): the run-times keep no other kind.
+/// A cache for data (1) and compute (8): the run-times use no other kind.
 fn cache(level: u64, kib: u64) -> String {
     let mut text = lines(&[
         ("processor_id_low", 0x8000_1000),
@@ -192,7 +192,7 @@ fn cache(level: u64, kib: u64) -> String {
     text
 }
 
-/// The driver's numbers of the kinds of links.
+/// The driver's numbers of link types.
 const PCIE: u64 = 2;
 const XGMI: u64 = 11;
 

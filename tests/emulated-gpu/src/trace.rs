@@ -1,4 +1,4 @@
-//! A note of each driver call, for debugging the emulation; off unless `EMULATED_GPU_TRACE` names a file.
+//! Log of driver calls, for debugging the emulation; off unless `EMULATED_GPU_TRACE` names a file.
 
 use std::ffi::CString;
 use std::os::fd::RawFd;
@@ -18,12 +18,12 @@ fn file() -> Option<RawFd> {
     })
 }
 
-/// Notes one ioctl and its answer.
+/// Logs an ioctl and its result.
 pub(crate) fn ioctl(device: Device, number: u32, answer: Result<(), libc::c_int>) {
     note(|| format!("{} {device:?} {number:#04x} {answer:?}\n", sys::process_id()));
 }
 
-/// Notes a line; the text is made only when it is wanted.
+/// Logs a line; the text is made only if the log is on.
 pub(crate) fn note(text: impl FnOnce() -> String) {
     if let Some(fd) = file() {
         sys::write_all(fd, text().as_bytes());

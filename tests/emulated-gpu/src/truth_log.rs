@@ -1,8 +1,8 @@
 //! The truth log: one line for each dispatch and copy that the emulated GPU completed.
 //!
-//! A line is in the file before the completion can be seen by the host, so that it survives any end of the process.
-//! `begin_ns` and `end_ns` are `CLOCK_BOOTTIME`, the ticks are the GPU's. Absent: barriers, and work that was still
-//! running at the end.
+//! A line is in the file before the host can see the completion, so that it survives any end of the process. `begin_ns`
+//! and `end_ns` are `CLOCK_BOOTTIME`, the ticks are the GPU's. Not logged: barriers, and work that was still running at
+//! the end.
 //!
 //! A kill in the middle of a `write` cuts it where a page ends, so lines do not cross pages: the last column of the line
 //! before is filled up with leading zeros. Only lines longer than [`RESERVE`] can be torn.
@@ -22,7 +22,7 @@ const PAGE: u64 = 4096;
 /// Room that a page must have for another line.
 const RESERVE: u64 = 448;
 
-/// What a line tells; a copy leaves the geometry at zero, a user's kernel the bytes.
+/// Fields of a line; a copy has no geometry (zero), a kernel of the user has no bytes.
 #[derive(Default, Clone)]
 pub(crate) struct Line<'a> {
     pub(crate) kind: &'static str,

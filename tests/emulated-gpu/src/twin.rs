@@ -1,16 +1,16 @@
-//! Host twins of kernels: what a program's kernels do to memory, where somebody has written it down for the host.
+//! Host twins of kernels: host functions with the effect of a program's kernels on memory.
 //!
-//! `EMULATED_GPU_KERNELS` names a library with a C function for each kernel that is to have an effect, of the kernel's
-//! mangled name and this type; it is called when the kernel ends, before its completion signal:
+//! `EMULATED_GPU_KERNELS` names a library with a C function for each kernel with an effect. The function has the
+//! kernel's mangled name and this type; it is called when the kernel ends, before its completion signal:
 //!
 //! ```c
 //! void NAME(const void* arguments, const uint32_t grid[3], const uint16_t workgroup[3]);
 //! ```
 //!
-//! It is opened by the program's thread that opens the driver: a thread of the GPU's would wait for the loader's locks,
+//! The program's thread that opens the driver opens the library: an engine thread would wait for the loader's locks,
 //! which the program may hold while it waits for the GPU.
 //!
-//! Absent: host memory that the GPU knows under another address, as registered memory may be.
+//! Not supported: host memory that the GPU knows at another address, as registered memory may be.
 #![expect(unsafe_code, reason = "calls functions of a library by their names")]
 
 use std::ffi::{CString, c_void};
@@ -20,7 +20,7 @@ use crate::model::model;
 
 type Twin = unsafe extern "C" fn(arguments: *const c_void, grid: *const u32, workgroup: *const u16);
 
-/// The library, or null; opened the first time.
+/// The library, or null; opened on first use.
 pub(crate) fn library() -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let open = || {
@@ -32,14 +32,14 @@ pub(crate) fn library() -> *mut c_void {
     *LIBRARY.get_or_init(open) as *mut c_void
 }
 
-/// Does what the kernel of that name does, if its twin is there.
+/// Executes the twin of the kernel with this name, if there is one.
 pub(crate) fn execute(name: &str, arguments: u64, grid: [u32; 3], workgroup: [u16; 3]) {
     let library = library();
     if library.is_null() || name.is_empty() {
         return;
     }
     let Ok(name) = CString::new(name) else { return };
-    // SAFETY: the library is open for ever, the name is terminated.
+    // SAFETY: the library is never closed, the name is terminated.
     let twin = unsafe { libc::dlsym(library, name.as_ptr()) };
     if twin.is_null() {
         return;

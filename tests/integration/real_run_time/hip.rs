@@ -143,7 +143,7 @@ fn a_program_that_sets_its_preload_anew_is_recorded_through_hsa() {
     recorded.check_copies();
     if rig.is_oldest() {
         assert!(
-            recorded.said.iter().any(|text| text.contains("set LD_PRELOAD anew")),
+            recorded.said.iter().any(|text| text.contains("replaced LD_PRELOAD")),
             "{:?}",
             recorded.said
         );

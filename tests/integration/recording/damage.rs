@@ -76,7 +76,7 @@ fn a_flipped_bit_costs_the_block_it_is_in_and_the_index_counts_its_records() {
     };
     assert_eq!(code, Some(0));
     assert!(
-        errors.contains("1 damaged stretch (") && errors.lines().count() == 1,
+        errors.contains("1 damaged range (") && errors.lines().count() == 1,
         "{errors}"
     );
 }

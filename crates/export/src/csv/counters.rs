@@ -1,4 +1,4 @@
-//! Tables of the values of hardware counters.
+//! Tables of hardware counter values.
 
 use super::writer::{Lines, header, quoted};
 use crate::stats;
@@ -14,7 +14,7 @@ const WIDE_COLUMNS: &str = "Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,G
 Kernel_Name,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,LDS_Block_Size,Scratch_Size,VGPR_Count,\
 Accum_VGPR_Count,SGPR_Count,Start_Timestamp,End_Timestamp";
 
-/// A value as upstream writes it: six decimals; below 1 in scientific notation with eight.
+/// Formats a value as upstream does: six decimals; below 1 in scientific notation with eight.
 pub(crate) fn value(value: f64) -> String {
     if value >= 1.0 {
         format!("{value:.6}")
@@ -23,7 +23,7 @@ pub(crate) fn value(value: f64) -> String {
     }
 }
 
-/// `counter_collection.csv`: a row for each dispatch and counter.
+/// Writes `counter_collection.csv`: a row per dispatch and counter.
 pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
     let mut lines = Lines::new(out, if seed { SEED_COUNTED } else { COUNTED })?;
@@ -54,7 +54,7 @@ pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
             if !seed {
                 lines.number(registers.agpr);
             }
-            // The manual of ROCm 6.2 has whole numbers without decimals.
+            // ROCm 6.2 has whole numbers without decimals.
             let amount = if seed { amount.to_string() } else { value(amount) };
             lines.number(registers.sgpr).text(&info.name).raw(&amount);
             if !seed {
@@ -66,7 +66,7 @@ pub(super) fn csv(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// `counter_collection_wide.csv`: a row for each dispatch, a column for each counter; empty where one was not counted.
+/// Writes `counter_collection_wide.csv`: a row per dispatch, a column per counter; empty if it was not counted.
 pub(super) fn wide(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let names = view.counted.names();
     let cells = names.iter().map(|name| quoted(name));

@@ -1,4 +1,4 @@
-//! `gauges.csv`: what the driver reports of the GPUs, and counters of whole GPUs.
+//! `gauges.csv`: driver readings of the GPUs, and device-wide counters.
 
 use super::writer::Lines;
 use crate::gauges::PER_SECOND;
@@ -9,11 +9,11 @@ use roctop_trace::item::Nanos;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Bytes that are held while they are sorted.
-const SORT_BYTES: usize = 16 << 20;
+/// Memory for sorting, bytes.
+const SORT_BUFFER_BYTES: usize = 16 << 20;
 const COLUMNS: &str = "Timestamp,Agent_Id,Process_Id,Gauge,Value,Unit";
 
-/// A gauge by its time.
+/// A reading, sorted by time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Moment(Point);
 
@@ -26,9 +26,9 @@ impl Entry for Moment {
     }
 }
 
-/// A row for each number, counters of whole GPUs last; Process_Id is 0 for a whole GPU.
+/// Writes a row per number, device-wide counters last. Process_Id is 0 for a whole GPU.
 pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut moments = Sorter::new(view.place, SORT_BYTES);
+    let mut moments = Sorter::new(view.place, SORT_BUFFER_BYTES);
     for point in view.gauges.points.iter() {
         moments.put(Moment(point?))?;
     }

@@ -1,6 +1,6 @@
-//! Dispatches that were in flight when their process ended: launched, and not completed.
+//! Dispatches in flight when their process ended: launched, and not completed.
 //!
-//! Upstream's files have no place for them, so they have an additional one, made only when there are some.
+//! Upstream's files cannot contain them, so they are in an additional file, which exists only if there are some.
 
 use super::writer::Lines;
 use crate::view::View;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 const COLUMNS: &str = "Kind,Agent_Id,Queue_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Submit_Timestamp";
 
-/// `kernel_in_flight.csv`. The correlation id is that of the call that launched the kernel.
+/// Writes `kernel_in_flight.csv`. The correlation id is that of the launching call.
 pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines::new(out, COLUMNS)?;
     for row in view.rows.in_flight.iter() {

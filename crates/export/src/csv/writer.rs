@@ -1,19 +1,19 @@
-//! Rows of CSV files, put together cell by cell.
+//! Writes CSV rows cell by cell.
 
 use std::io::{self, Write};
 
-/// A header line: every cell in quotes.
+/// A header line: every cell is quoted.
 pub(crate) fn header(columns: &str) -> String {
     let cells: Vec<String> = columns.split(',').map(|cell| format!("\"{cell}\"")).collect();
     cells.join(",")
 }
 
-/// A text cell.
+/// A quoted text cell.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// Rows, put together cell by cell.
+/// Writer of rows.
 pub(crate) struct Lines<'w> {
     out: &'w mut dyn Write,
     line: Vec<u8>,
@@ -26,7 +26,7 @@ impl<'w> Lines<'w> {
         Self::below(out, &header(columns))
     }
 
-    /// Writes a header that is made already.
+    /// Writes a preformatted header.
     pub(crate) fn below(out: &'w mut dyn Write, header: &str) -> io::Result<Self> {
         writeln!(out, "{header}")?;
         Ok(Self {
@@ -36,14 +36,14 @@ impl<'w> Lines<'w> {
         })
     }
 
-    /// A cell as it is.
+    /// Appends a cell unchanged.
     pub(crate) fn raw(&mut self, cell: &str) -> &mut Self {
         self.line.extend_from_slice(cell.as_bytes());
         self.line.push(b',');
         self
     }
 
-    /// A text in quotes; quotes in it are doubled.
+    /// Appends a quoted text; quotes in it are doubled.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.line.push(b'"');
         for (number, part) in text.split('"').enumerate() {
@@ -56,7 +56,7 @@ impl<'w> Lines<'w> {
         self
     }
 
-    /// A number.
+    /// Appends a number.
     pub(crate) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.line
             .extend_from_slice(self.digits.format(number.into()).as_bytes());

@@ -1,4 +1,4 @@
-//! Agents of `results.json`, from the driver's topology.
+//! Agents in `results.json`, from the driver's topology.
 
 use super::writer::{list, text};
 use crate::agent_info::facts;
@@ -7,7 +7,7 @@ use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Bits of the capability word, from the lowest: name and width.
+/// Bit fields of the capability word, from the lowest: name and width.
 const CAPABILITY: [(&str, u32); 23] = [
     ("HotPluggable", 1),
     ("HSAMMUPresent", 1),
@@ -46,7 +46,7 @@ const LINK: [(&str, u32); 5] = [
 const CACHE: [(&str, u32); 4] = [("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)];
 const BANK: [(&str, u32); 2] = [("HotPluggable", 1), ("NonVolatile", 1)];
 
-/// The handle of an agent; unique and greater than 0.
+/// Handle of an agent; unique and greater than 0.
 pub(crate) const fn handle(node: u32) -> u64 {
     node as u64 + 1
 }
@@ -105,7 +105,7 @@ pub(crate) fn write(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn 
     write!(out, ",\"gpu_index\":{gpu_index}}}")
 }
 
-/// A fact of an agent. Three have parts; sizes by axis are one object, whose parts follow each other.
+/// Writes a property of an agent. Three have parts; sizes by axis form one object, whose parts are consecutive.
 fn fact(view: &View<'_>, node: &Node, name: &str, value: u64, out: &mut dyn Write) -> io::Result<()> {
     match name {
         "sdma_fw_version" => write!(out, ",\"sdma_fw_version\":{{\"uCodeSDMA\":{value},\"uCodeRes\":0}}"),
@@ -114,7 +114,7 @@ fn fact(view: &View<'_>, node: &Node, name: &str, value: u64, out: &mut dyn Writ
             ",\"fw_version\":{{\"uCode\":{value},\"Major\":0,\"Minor\":0,\"Stepping\":0}}"
         ),
         "capability" if view.is_seed() => {
-            // The manual of ROCm 6.2 has the bits that are left as well.
+            // ROCm 6.2 also has the remaining bits.
             let fields = bits(value, &CAPABILITY);
             let fields = fields.trim_end_matches('}');
             write!(out, ",\"capability\":{fields},\"Reserved\":{}}}", value >> 30)
@@ -138,7 +138,7 @@ fn fact(view: &View<'_>, node: &Node, name: &str, value: u64, out: &mut dyn Writ
     }
 }
 
-/// What it is called, and its numbers among others.
+/// Writes an agent's names, with some numbers between them.
 fn names(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> io::Result<()> {
     let (vendor, product) = if node.is_gpu() {
         ("AMD", view.product(node.id))
@@ -154,7 +154,7 @@ fn names(view: &View<'_>, logical: usize, node: &Node, out: &mut dyn Write) -> i
     )
 }
 
-/// 16 bytes, of which the driver knows the first eight.
+/// Writes 16 bytes, of which the driver provides the first eight.
 fn uuid(node: &Node, out: &mut dyn Write) -> io::Result<()> {
     write!(out, ",\"uuid\":{{\"bytes\":{{")?;
     let unique = node.property("unique_id").to_le_bytes();
@@ -165,7 +165,7 @@ fn uuid(node: &Node, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "}}}}")
 }
 
-/// An object of bit fields.
+/// An object with bit fields of a word.
 fn bits(word: u64, names: &[(&str, u32)]) -> String {
     let mut at = 0;
     let fields = names.iter().map(|(name, width)| {
@@ -176,7 +176,7 @@ fn bits(word: u64, names: &[(&str, u32)]) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// A list of objects: numbers, one word of bit fields, more numbers.
+/// Writes a list of objects: numbers, one word of bit fields, more numbers.
 fn parts(
     out: &mut dyn Write,
     parts: &[BTreeMap<String, u64>],

@@ -10,7 +10,7 @@ use roctop_ring::record::counter_flag;
 use roctop_trace::item::CounterInfo;
 use std::io::{self, Write};
 
-/// The counter's handle; unique and greater than 0.
+/// Handle of a counter; unique and greater than 0.
 fn counter_handle(info: &CounterInfo) -> u64 {
     if info.handle == 0 {
         u64::from(info.id.0) + 1
@@ -19,7 +19,7 @@ fn counter_handle(info: &CounterInfo) -> u64 {
     }
 }
 
-/// The list of counters that have values.
+/// Writes the counters that have values.
 pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     list(out, &view.counted.counters, |out, info| {
         let flag = |bit: u16| u8::from(info.flags & bit != 0);
@@ -51,14 +51,14 @@ pub(super) fn counters(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// The most instances that are listed.
-const MOST_INSTANCES: u64 = 1 << 16;
+/// Maximum number of listed instances.
+const MAX_INSTANCES: u64 = 1 << 16;
 
-/// Every instance of a counter: its number through all dimensions gives the position in each, the first fastest.
+/// Writes every instance of a counter: its number yields the position in each dimension, the first fastest.
 fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
     let sizes = dimensions.iter().map(|one| one.2).filter(|size| *size > 0);
     let all = sizes.clone().try_fold(1u64, u64::checked_mul);
-    let all = all.filter(|all| *all <= MOST_INSTANCES && !dimensions.is_empty());
+    let all = all.filter(|all| *all <= MAX_INSTANCES && !dimensions.is_empty());
     list(out, 0..all.unwrap_or(0), |out, number| {
         let mut rest = number;
         let mut position = |size: u64| {
@@ -67,7 +67,7 @@ fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write)
             at
         };
         let positions: Vec<(&str, u32, u64)> = dimensions.iter().map(|one| (one.0, one.1, position(one.2))).collect();
-        // As rocprofiler-sdk 1.0 makes them: the counter in the highest 16 bits, then 6 bits for each dimension.
+        // Encoding of rocprofiler-sdk 1.0: counter in the highest 16 bits, then 6 bits per dimension.
         let bits = positions.iter().filter(|one| one.1 > 0);
         let bits = bits.fold(0u64, |bits, one| bits | (one.2 & 0x3f) << (6 * (one.1 - 1)));
         write!(
@@ -82,8 +82,7 @@ fn instances(counter: u64, dimensions: &[(&str, u32, u64)], out: &mut dyn Write)
     })
 }
 
-/// One record for each dispatch that was counted: a value for each instance of a counter, or their sum where only that is
-/// known.
+/// Writes one record per counted dispatch: a value for each instance of a counter, or their sum if only that is known.
 pub(super) fn collection(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = view.counted.rows_with_parts(&view.rows.dispatches);
     let rows = rows.filter(|found| found.as_ref().map_or(true, CountedRow::is_counted));

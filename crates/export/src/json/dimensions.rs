@@ -1,11 +1,11 @@
-//! The dimensions of counters: shader engines, arrays, units.
+//! Dimensions of counters: shader engines, arrays, units.
 
 use super::writer::{list, text};
 use crate::view::View;
 use roctop_trace::item::CounterInfo;
 use std::io::{self, Write};
 
-/// Dimensions by rocprofiler-sdk's numbers.
+/// Dimensions, by rocprofiler-sdk's number.
 const DIMENSIONS: [(&str, u32); 7] = [
     ("DIMENSION_XCC", 1),
     ("DIMENSION_AID", 2),
@@ -16,7 +16,7 @@ const DIMENSIONS: [(&str, u32); 7] = [
     ("DIMENSION_INSTANCE", 7),
 ];
 
-/// Name, number and size of each of a counter's dimensions.
+/// Name, number and size of each dimension of a counter.
 pub(super) fn of(info: &CounterInfo) -> Vec<(&str, u32, u64)> {
     let one = |word| -> Option<(&str, u32, u64)> {
         let word: &str = word;
@@ -28,14 +28,14 @@ pub(super) fn of(info: &CounterInfo) -> Vec<(&str, u32, u64)> {
     info.dimensions.split_whitespace().filter_map(one).collect()
 }
 
-/// A list of dimensions.
+/// Writes a list of dimensions.
 pub(super) fn write(dimensions: &[(&str, u32, u64)], out: &mut dyn Write) -> io::Result<()> {
     list(out, dimensions, |out, (name, id, size)| {
         write!(out, "{{\"id\":{id},\"instance_size\":{size},\"name\":{}}}", text(name))
     })
 }
 
-/// All dimensions that occur, each once with its largest size.
+/// Writes all dimensions of counters with values, each once with its maximum size.
 pub(super) fn all(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut all: Vec<(&str, u32, u64)> = Vec::new();
     for one in view.counted.counters.iter().flat_map(|info| of(info)) {

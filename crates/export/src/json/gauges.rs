@@ -1,11 +1,11 @@
-//! What the driver reports of the GPUs, and counters of whole GPUs: a key beyond upstream's schema.
+//! Driver readings and device-wide counters: a key in addition to upstream's schema.
 
 use super::writer::text;
 use crate::gauges::Series;
 use crate::view::View;
 use std::io::{self, Write};
 
-/// `"gauges":[…]`: for each GPU and metric the times and values.
+/// Writes `"gauges":[…]`: times and values for each GPU and metric.
 pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "[")?;
     let mut is_first = true;

@@ -1,10 +1,11 @@
-//! Dispatches that were in flight when their process ended: a key beyond upstream's schema, there only when there are some.
+//! Dispatches in flight when their process ended: a key in addition to upstream's schema, present only if there are
+//! some.
 
 use super::agent::handle;
 use crate::view::View;
 use std::io::{self, Write};
 
-/// The list under `kernels_in_flight`.
+/// Writes the list under `kernels_in_flight`.
 pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "[")?;
     for (number, row) in view.rows.in_flight.iter().enumerate() {

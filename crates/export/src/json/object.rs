@@ -1,4 +1,4 @@
-//! Code objects and kernel symbols of `results.json`: arrays whose places are the ids, the first a filler.
+//! Code objects and kernel symbols in `results.json`: arrays whose indexes are the ids; the first element is a filler.
 
 use super::agent::handle;
 use super::writer::{list, text};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 pub(super) fn code_objects(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let known = &view.facts.code_objects;
     let last = view.facts.last_code_object().min(1 << 20);
-    // The manual of ROCm 6.2 names the agent twice, and says where every object is.
+    // ROCm 6.2 names the agent twice, and contains the position of every object.
     let seed = view.is_seed();
     let agents = |agent: u64| {
         let one = format!("\"agent_id\":{{\"handle\":{agent}}}");
@@ -49,7 +49,7 @@ pub(super) fn code_objects(view: &View<'_>, out: &mut dyn Write) -> io::Result<(
     })
 }
 
-/// A number of a URI's fragment, decimal or hexadecimal: `#offset=0x5611&size=45960`.
+/// A number in a URI's fragment, decimal or hexadecimal: `#offset=0x5611&size=45960`.
 fn number_in(uri: &str, name: &str) -> Option<u64> {
     let (_, fragment) = uri.split_once(['#', '?'])?;
     let value = fragment.split('&').find_map(|part| part.strip_prefix(name))?;
@@ -59,7 +59,7 @@ fn number_in(uri: &str, name: &str) -> Option<u64> {
     }
 }
 
-/// Kernel symbols; the place is the id that dispatches name.
+/// Writes kernel symbols; the index is the id in dispatches.
 pub(super) fn kernel_symbols(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let filler = std::iter::once(None);
     let all = filler.chain(view.run.kernels.iter().map(Some));
@@ -101,7 +101,7 @@ fn symbol(view: &View<'_>, id: usize, kernel: &Kernel, out: &mut dyn Write) -> i
         ",\"sgpr_count\":{},\"arch_vgpr_count\":{},\"accum_vgpr_count\":{}",
         registers.sgpr, registers.vgpr, registers.agpr
     )?;
-    // The entry's offset is not recorded: the address is that of the descriptor.
+    // The entry offset is not recorded, so the address is that of the descriptor.
     write!(
         out,
         ",\"kernel_code_entry_byte_offset\":0,\"kernel_address\":{{\"handle\":{}}}",
@@ -117,7 +117,7 @@ fn symbol(view: &View<'_>, id: usize, kernel: &Kernel, out: &mut dyn Write) -> i
     )
 }
 
-/// A kernel's symbol demangled and truncated: that of a C function keeps its ending, the other has it as a clone's.
+/// Demangled and truncated symbol name: a C function keeps its suffix, a C++ function has it as a clone suffix.
 pub(crate) fn symbol_names(kernel: &Kernel) -> (String, String) {
     if kernel.mangled.starts_with("_Z") {
         return (format!("{} [clone .kd]", kernel.name), truncate(&kernel.name));
@@ -126,7 +126,7 @@ pub(crate) fn symbol_names(kernel: &Kernel) -> (String, String) {
     (whole.clone(), whole)
 }
 
-/// Host functions: none are known, so the filler alone.
+/// Writes host functions: only the filler, because none are known.
 pub(super) fn host_functions(out: &mut dyn Write) -> io::Result<()> {
     let axes = "{\"x\":0,\"y\":0,\"z\":0}";
     write!(

@@ -1,4 +1,4 @@
-//! The records of `results.json`.
+//! Records in `results.json`.
 
 use super::agent::handle;
 use super::sampled;
@@ -11,7 +11,7 @@ use crate::view::View;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use std::io::{self, Write};
 
-/// Writes all lists; those that hold nothing as well.
+/// Writes all lists, also empty ones.
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
     let [rccl, decode, jpeg] = &rows.libraries;
@@ -45,7 +45,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
 
 fn hip_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
     call(view, tables, row, 176, out)?;
-    // What a function returns is a number of 64 bits, 0 if it is not known.
+    // A return value is a 64-bit number, 0 if unknown.
     let result = row.record.status.unwrap_or(0).cast_unsigned();
     let arguments = arguments::of(view, &row.record);
     let (stream, arguments) = (view.stream_of_call(row, &arguments), objects(&arguments));
@@ -86,7 +86,7 @@ fn copy(view: &View<'_>, row: &Row<Copy>, out: &mut dyn Write) -> io::Result<()>
     )
 }
 
-/// A call's arguments as objects of type, name and value.
+/// Call arguments as objects of type, name and value.
 fn objects(arguments: &[Argument]) -> String {
     let objects: Vec<String> = arguments
         .iter()
@@ -98,7 +98,7 @@ fn objects(arguments: &[Argument]) -> String {
                 given,
             } = argument;
             let (name, value) = (text(name), text(value));
-            // Beyond upstream's schema.
+            // An addition to upstream's schema.
             let given = given
                 .as_ref()
                 .map_or(String::new(), |given| format!(",\"given\":{}", text(given)));
@@ -108,7 +108,7 @@ fn objects(arguments: &[Argument]) -> String {
     objects.join(",")
 }
 
-/// Id of the range around the launch, when kernels are called by it.
+/// Id of the range around the launch, if kernels are named by ranges.
 pub(crate) fn external<T>(view: &View<'_>, row: &Row<T>) -> u64 {
     let region = row.region.filter(|_| view.choice.rename);
     region.map_or(0, |region| region.id)
@@ -125,7 +125,7 @@ fn call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, size: u32, out
     )
 }
 
-/// A call of a library above HIP; what it returned is known of RCCL's alone.
+/// Writes a call of a library above HIP. Only RCCL's return values are known.
 fn library_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
     call(view, tables, row, 64, out)?;
     let status = row.record.status;
@@ -147,7 +147,7 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
     write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
 }
 
-/// What was dispatched where.
+/// Writes the dispatch part of a record.
 pub(super) fn dispatch_info(view: &View<'_>, d: &Dispatch, out: &mut dyn Write) -> io::Result<()> {
     let (agent, queue) = (handle(view.node(Some(d.agent))), view.queue(d.queue));
     let ([wx, wy, wz], [gx, gy, gz]) = (d.workgroup, d.grid);

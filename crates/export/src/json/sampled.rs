@@ -1,4 +1,4 @@
-//! Samples of program counters, as rocprofiler-sdk 1.0 writes them.
+//! PC samples in the form of rocprofiler-sdk 1.0.
 
 use super::writer::{list, text};
 use crate::view::View;
@@ -6,8 +6,7 @@ use roctop_ring::record::sampling;
 use roctop_trace::pc_sampling::Sample;
 use std::io::{self, Write};
 
-/// Fields of `rocprofiler_pc_sampling_hw_id_v0_t` from the lowest bit, with their widths. One of upstream's names ends in a
-/// blank.
+/// Fields of `rocprofiler_pc_sampling_hw_id_v0_t` from the lowest bit, with widths. One upstream name ends in a space.
 const HARDWARE: [(&str, u32); 11] = [
     ("chiplet", 6),
     ("wave_id", 7),
@@ -21,7 +20,7 @@ const HARDWARE: [(&str, u32); 11] = [
     ("queue_id", 4),
     ("microengine_id", 2),
 ];
-/// Pipes of `rocprofiler_pc_sampling_snapshot_v0_t`: issued from bit 5 on, stalled from bit 16 on.
+/// Pipes of `rocprofiler_pc_sampling_snapshot_v0_t`: issued from bit 5, stalled from bit 16.
 const PIPES: [&str; 10] = [
     "valu",
     "matrix",
@@ -38,7 +37,7 @@ const ISSUED: usize = 5;
 const STALLED: usize = 16;
 const DUAL_ISSUE: usize = 27;
 
-/// The texts of all instructions and their comments. Instructions are not disassembled; a comment has the place.
+/// Writes instruction texts and comments. Instructions are not disassembled; a comment has the location.
 pub(super) fn places(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "\"pc_sample_instructions\":")?;
     list(out, view.samples.places.iter(), |out, place| {
@@ -50,7 +49,7 @@ pub(super) fn places(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// The two lists.
+/// Writes the lists of both methods.
 pub(super) fn records(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for (name, method) in [
         ("pc_sample_host_trap", sampling::HOST_TRAP),
@@ -73,7 +72,7 @@ pub(super) fn records(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What both methods report; `id` is the dispatch's correlation id.
+/// Writes the fields of both methods; `id` is the dispatch's correlation id.
 fn common(sample: &Sample, id: u64, out: &mut dyn Write) -> io::Result<()> {
     let mut bits = sample.hardware;
     let hardware = HARDWARE.map(|(name, width)| {
@@ -97,7 +96,7 @@ fn common(sample: &Sample, id: u64, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// What the hardware's own sampling reports in addition.
+/// Writes the additional fields of stochastic sampling.
 fn stochastic(sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
     let bit = |at: usize| sample.snapshot >> at & 1;
     let pipes = |word: &str, first: usize| {

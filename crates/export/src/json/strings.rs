@@ -1,4 +1,4 @@
-//! The tables of `results.json` that numbers of kinds and operations point into, and the texts of markers.
+//! Tables of `results.json` for kinds and operations, and the texts of markers.
 
 use super::writer::{list, text};
 use crate::operation::{ALLOCATIONS, DIRECTIONS, SCRATCHES};
@@ -9,7 +9,7 @@ use roctop_trace::item::{ApiCall, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Kinds of buffer records by number.
+/// Kinds of buffer records, by number.
 const BUFFER: [&str; 33] = [
     "NONE",
     "HSA_CORE_API",
@@ -46,7 +46,7 @@ const BUFFER: [&str; 33] = [
     "MARKER_CORE_RANGE_API",
 ];
 
-/// Kinds of callback records by number.
+/// Kinds of callback records, by number.
 const CALLBACK: [&str; 22] = [
     "NONE",
     "HSA_CORE_API",
@@ -72,12 +72,12 @@ const CALLBACK: [&str; 22] = [
     "MARKER_CORE_RANGE_API",
 ];
 
-/// Numbers of the kinds that records have.
+/// Numbers of kinds of records.
 pub(crate) const MEMORY_COPY: usize = 10;
 pub(crate) const KERNEL_DISPATCH: usize = 11;
 pub(super) const SCRATCH_MEMORY: usize = 12;
 pub(super) const MEMORY_ALLOCATION: usize = 16;
-/// Operation of a dispatch that completed.
+/// Operation of a completed dispatch.
 pub(super) const COMPLETE: usize = 2;
 
 const MARKERS: [&str; 6] = [
@@ -102,7 +102,7 @@ const RANGES: [&str; 4] = [
     "roctxGetThreadId",
 ];
 
-/// Numbers of operations: the tables and the records use the same.
+/// Numbers of operations, for the tables and the records.
 pub(crate) struct Tables<'a> {
     view: &'a View<'a>,
     numbers: HashMap<OperationId, usize>,
@@ -120,7 +120,7 @@ impl<'a> Tables<'a> {
             let known = view.run.operations.get(operation.0 as usize);
             known.map_or("", |known| &known.name)
         };
-        // By name: ids go by when a reader came to the records, which differs between recordings of one run.
+        // Sorted by name: ids depend on reading order, which differs between recordings of one run.
         let mut operations: Vec<OperationId> = view.rows.operations.iter().copied().collect();
         operations.sort_by_key(name);
         for operation in operations {

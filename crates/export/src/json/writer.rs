@@ -1,10 +1,10 @@
-//! Lists and texts of JSON documents, written piece by piece.
+//! Writes lists and strings of JSON documents in pieces.
 
 use crate::records::Row;
 use crate::sort::{Entry, Sorted};
 use std::io::{self, Write};
 
-/// A list, one line an item.
+/// Writes a list, one line per item.
 pub(super) fn list<T>(
     out: &mut dyn Write,
     items: impl IntoIterator<Item = T>,
@@ -18,7 +18,7 @@ pub(super) fn list<T>(
     write!(out, "]")
 }
 
-/// A list of rows, one line each.
+/// Writes a list of rows, one line each.
 pub(super) fn rows_of<T: Clone>(
     out: &mut dyn Write,
     rows: &Sorted<Row<T>>,
@@ -30,7 +30,7 @@ where
     list(out, rows.iter(), |out, row| item(out, &row?))
 }
 
-/// A text with its quotes.
+/// A quoted string.
 pub(super) fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! A sweep over the records of a process by their beginning, with a stack of what is open on each thread.
+//! Sweeps over the records of a process by begin, with a stack of open calls and ranges per thread.
 
 use super::Wanted;
 use crate::collect::Event;
@@ -10,24 +10,24 @@ use roctop_ring::record::{Domain, flag};
 use roctop_trace::item::{ApiCall, Nanos, Span, TextId, ThreadId};
 use std::collections::VecDeque;
 
-/// Calls and ranges on a thread that others may lie in.
-const DEPTH: usize = 1 << 16;
-/// Calls of late that work is looked for among.
-const RECENT: usize = 1 << 18;
+/// Maximum depth of open calls and ranges per thread.
+const MAX_DEPTH: usize = 1 << 16;
+/// Number of recent calls in which the cause of work is looked up.
+const MAX_RECENT_CALLS: usize = 1 << 18;
 
-/// What work needs to know of the call that caused it.
+/// What work inherits from the call that caused it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cause {
-    /// Id of the nearest wanted node, itself included; 0 for none.
+    /// Id of the nearest selected node, possibly itself; 0 if none.
     owner: u64,
-    /// Id of the nearest wanted node around that.
+    /// Id of the nearest selected node around that.
     above: u64,
-    /// Push/pop range around it, wanted or not.
+    /// Enclosing push/pop range, selected or not.
     region: Option<Region>,
 }
 
 impl Cause {
-    /// The numbers of the work that it caused.
+    /// Numbers of the work that it caused.
     pub(super) const fn place(self) -> Place {
         Place {
             id: self.owner,
@@ -37,46 +37,46 @@ impl Cause {
     }
 }
 
-/// What may lie among others.
+/// What may be nested.
 #[derive(Clone, Copy)]
 enum Node {
-    /// Holds what follows on its thread.
+    /// Encloses what follows on its thread.
     Call { is_hip: bool },
-    /// A push/pop range: holds what follows, and names it.
+    /// A push/pop range: encloses what follows, and names it.
     Region(TextId),
     /// Names what follows.
     Mark(TextId),
-    /// A range that is started and stopped: holds nothing.
+    /// A start/stop range: encloses nothing.
     Range,
 }
 
-/// A call or range that may hold others.
+/// An open call or range.
 struct Open {
     correlation: u64,
     begin: Nanos,
     end: Nanos,
     cause: Cause,
-    /// A call of HIP, or inside one.
+    /// Whether it is a HIP call, or inside one.
     is_hip: bool,
-    /// Of a push/pop range: itself.
+    /// For a push/pop range: itself.
     region: Option<Region>,
 }
 
-/// What is open, and what the next record is numbered with.
+/// Open calls and ranges, and the next number.
 pub(super) struct Sweep<'a> {
     run: &'a Run,
     wanted: Wanted,
-    /// The next id.
+    /// Next id.
     pub(super) next: u64,
     open: FastMap<ThreadId, Vec<Open>>,
-    /// The mark that names what follows it on a thread outside of all ranges.
+    /// Mark that names the following kernels of a thread outside all ranges.
     marked: FastMap<ThreadId, Region>,
-    /// Numbers of the first markers that had these texts, where kernels are called by them.
+    /// Numbers of the first markers with these texts, if kernels are named by them.
     pub(super) texts: FastMap<TextId, u64>,
-    /// Of the calls of late, by their correlation ids.
+    /// Recent calls, by correlation id.
     pub(super) recent: FastMap<u64, Cause>,
     order: VecDeque<u64>,
-    /// The work that was just taken names a call that is not among those of late.
+    /// Whether the last work refers to a call that is not recent.
     pub(super) is_late: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Takes the next record; its numbers if it is wanted.
+    /// Processes the next record; returns its numbers if it is selected.
     pub(super) fn take(&mut self, event: &Event) -> Option<Place> {
         self.is_late = false;
         let at = event.start();
@@ -105,7 +105,7 @@ impl<'a> Sweep<'a> {
                 let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
                 let is_hip = matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
                 let wanted = kind.is_some_and(|kind| self.wanted.kinds.has(kind));
-                // Calls that HIP makes of itself are left out, as rocprofv3 leaves them out; those of RCCL are not.
+                // Calls that HIP itself makes are left out, as in rocprofv3; those of RCCL are not.
                 let wanted = wanted && !(is_hip && call.parent != 0 && self.is_in_hip(call));
                 self.node(call.thread, call.span, call.correlation, wanted, Node::Call { is_hip })
             }
@@ -120,7 +120,7 @@ impl<'a> Sweep<'a> {
                 self.node(marker.thread, marker.span, marker.correlation, wanted, node)
                     .filter(|_| is_wanted)
             }
-            // What has no time has no row; it is counted as lost.
+            // Untimed work has no row; it counts as lost.
             Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
                 self.work(d.thread, at, d.correlation)
             }
@@ -130,7 +130,7 @@ impl<'a> Sweep<'a> {
             Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => {
                 self.work(Some(a.thread), at, a.correlation)
             }
-            // What belongs to no queue any more is the run-time's tear-down, after rocprofv3 has finished.
+            // Scratch memory without a queue belongs to the run-time's shutdown, after rocprofv3 has finished.
             Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
                 self.work(Some(s.thread), at, s.correlation)
             }
@@ -138,8 +138,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// What work belongs to that was submitted in a call which goes on still: the innermost call in it at that time, as the
-    /// one of HSA that rings the doorbell. The collector names the one of HIP.
+    /// Cause of work submitted in a call that is still open: the innermost open call at that time, such as the HSA call
+    /// that rings the doorbell. The collector reports the HIP call.
     fn inside(&self, thread: ThreadId, at: Nanos, correlation: u64) -> Option<Cause> {
         let stack = self.open.get(&thread)?;
         let own = stack.iter().rposition(|open| open.correlation == correlation)?;
@@ -148,7 +148,7 @@ impl<'a> Sweep<'a> {
         around.next().map(|open| open.cause)
     }
 
-    /// Whether a call lies in one of HIP.
+    /// Whether a call is inside a HIP call.
     fn is_in_hip(&self, call: &ApiCall) -> bool {
         let open = self.open.get(&call.thread);
         let around = open.and_then(|stack| stack.iter().rev().find(|open| open.end >= call.span.end));
@@ -184,8 +184,8 @@ impl<'a> Sweep<'a> {
             })
         };
         let hold = |stack: &mut Vec<Open>, region| {
-            // No program calls so deeply.
-            if stack.len() >= DEPTH {
+            // No program nests this deeply.
+            if stack.len() >= MAX_DEPTH {
                 return;
             }
             stack.push(Open {
@@ -202,7 +202,7 @@ impl<'a> Sweep<'a> {
             Node::Region(text) => hold(stack, named(text)),
             Node::Mark(text) => {
                 if let Some(named) = named(text) {
-                    // It names what follows it, until the range around it ends.
+                    // It names what follows until the enclosing range ends.
                     match stack.last_mut() {
                         Some(top) => top.region = Some(named),
                         None => drop(self.marked.insert(thread, named)),
@@ -212,7 +212,7 @@ impl<'a> Sweep<'a> {
             Node::Range => {}
         }
         if correlation != 0 {
-            if self.order.len() >= RECENT
+            if self.order.len() >= MAX_RECENT_CALLS
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.recent.remove(&oldest);
@@ -269,7 +269,7 @@ mod tests {
         })
     }
 
-    /// A launch at a time, and the text that its kernel is called by.
+    /// A launch at a time; returns the text that names its kernel.
     fn launched(sweep: &mut Sweep<'_>, at: Nanos) -> Option<(u32, u64)> {
         sweep.take(&Event::Call(ApiCall {
             thread: THREAD,
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(launched(&mut sweep, 21), Some((8, range)));
         sweep.take(&marker(9, 25, 25));
         assert_eq!(launched(&mut sweep, 26).unwrap().0, 9);
-        // The range took the mark inside with it; the same text has the same number again.
+        // The range removed the mark inside it; the same text has the same number again.
         assert_eq!(launched(&mut sweep, 50), Some((7, mark)));
         sweep.take(&marker(8, 60, 70));
         assert_eq!(launched(&mut sweep, 61), Some((8, range)));

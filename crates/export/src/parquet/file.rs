@@ -1,4 +1,4 @@
-//! A Parquet file: typed columns, written a row group at a time.
+//! A Parquet file with typed columns, written by row group.
 
 use crate::error::Result;
 use crate::records::Row;
@@ -14,19 +14,19 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a row group: what is held at once.
-const ROWS: usize = 1 << 17;
+/// Rows per row group, which are held in memory.
+const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// What the cells of a column are.
+/// Cell type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cells {
     Numbers,
     Texts,
-    /// With a point.
+    /// Floating-point numbers.
     Reals,
 }
 
-/// A column: its name and cells.
+/// A column: name and cell type.
 pub(super) type Column = (&'static str, Cells);
 
 pub(super) const fn number(name: &'static str) -> Column {
@@ -76,7 +76,7 @@ impl Batch {
     }
 
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        // Texts are few; where they are not, they are not kept.
+        // Texts are normally few; if there are many, they are not cached.
         if self.known.len() > 1 << 16 {
             self.known.clear();
         }
@@ -89,12 +89,16 @@ impl Batch {
         self
     }
 
-    /// Ends a row; enough of them are written.
+    /// Ends a row; writes the row group when it is full.
     pub(super) fn end(&mut self, file: &mut Writer) -> Result<()> {
         debug_assert_eq!(self.at, self.columns.len(), "a cell for each column");
         self.at = 0;
         self.rows += 1;
-        if self.rows == ROWS { self.flush(file) } else { Ok(()) }
+        if self.rows == ROWS_PER_GROUP {
+            self.flush(file)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes the rows as a row group.
@@ -132,7 +136,7 @@ impl Batch {
 /// A file being written.
 pub(super) type Writer = SerializedFileWriter<BufWriter<File>>;
 
-/// Begins a file at `path`.
+/// Creates a file at `path`.
 pub(super) fn begin(columns: &[Column], path: &Path) -> Result<Writer> {
     let fields = columns.iter().map(|(name, cells)| {
         let physical = match cells {

@@ -1,4 +1,4 @@
-//! What is written beside a slice: its name, category, flow and annotations.
+//! Name, category, flow and annotations of a slice.
 
 use super::proto::{Event, Trace, Value};
 use super::slice::Slice;
@@ -13,14 +13,14 @@ use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ThreadId};
 use std::borrow::Cow;
 use std::io;
 
-/// What is said of a record.
-struct Said<'a> {
+/// Content of a slice.
+struct SliceContent<'a> {
     category: &'static str,
     name: Cow<'a, str>,
     annotations: Vec<(&'a str, Value<'a>)>,
 }
 
-/// Begins a slice on a track, with all that is known of its record.
+/// Begins a slice on a track, with all fields of its record.
 pub(super) fn begin(
     view: &View<'_>,
     tables: &Tables<'_>,
@@ -41,7 +41,7 @@ pub(super) fn begin(
             let category = LIBRARIES.get(*at).map_or("", |library| library.list);
             call(view, tables, row, category)
         }
-        Slice::Marker(row) => Said {
+        Slice::Marker(row) => SliceContent {
             category: "marker_api",
             name: view.message(&row.record),
             annotations: api(view, row.record.thread, tables.of_marker(&row.record), row),
@@ -73,7 +73,7 @@ fn numbers<'a>(pairs: &[(&'a str, u64)]) -> Vec<(&'a str, Value<'a>)> {
     pairs.iter().map(|(key, value)| (*key, Value::Number(*value))).collect()
 }
 
-/// What every call has; kind and operation are places in the strings of the format.
+/// Content of a call; kind and operation are indexes into the strings.
 fn api<'a, T>(
     view: &View<'_>,
     thread: ThreadId,
@@ -89,8 +89,8 @@ fn api<'a, T>(
     ])
 }
 
-fn call<'a>(view: &'a View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, category: &'static str) -> Said<'a> {
-    Said {
+fn call<'a>(view: &'a View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, category: &'static str) -> SliceContent<'a> {
+    SliceContent {
         category,
         name: view.function(&row.record).into(),
         annotations: api(view, row.record.thread, tables.of_call(&row.record), row),
@@ -101,8 +101,8 @@ fn agent<'a>(view: &View<'_>, agent: Option<AgentId>) -> Value<'a> {
     Value::Text(view.agent(agent).replace(' ', "-").into())
 }
 
-/// `values` are those of its counters, by place.
-fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)]) -> Said<'a> {
+/// Content of a dispatch. `values` are its counter values, by index.
+fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)]) -> SliceContent<'a> {
     let d = &row.record;
     let kernel = view.run.kernels.get(d.kernel.0 as usize);
     let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
@@ -125,14 +125,14 @@ fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)
     annotations.push(("agent_type", Value::Text("GPU".into())));
     let named = |(place, value): &(u32, f64)| Some((&*view.counted.counter(*place)?.name, Value::Real(*value)));
     annotations.extend(values.iter().filter_map(named));
-    Said {
+    SliceContent {
         category: "kernel_dispatch",
         name: view.kernel_name(row),
         annotations,
     }
 }
 
-fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> Said<'a> {
+fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
     let c = &row.record;
     let mut annotations = numbers(&[
         ("kind", strings::MEMORY_COPY as u64),
@@ -144,14 +144,14 @@ fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> Said<'a> {
     ]);
     annotations.push(("src_agent", agent(view, c.source)));
     annotations.push(("dst_agent", agent(view, c.destination)));
-    Said {
+    SliceContent {
         category: "memory_copy",
         name: view.direction(c).into(),
         annotations,
     }
 }
 
-/// How many there are of a shape.
+/// Product of the sizes.
 fn product(sizes: [u32; 3]) -> u64 {
     sizes.iter().map(|size| u64::from(*size)).product()
 }

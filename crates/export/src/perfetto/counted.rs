@@ -1,4 +1,4 @@
-//! Tracks of numbers: counters of dispatches, and what the driver told of the GPUs.
+//! Counter tracks: counters of dispatches, and driver readings of the GPUs.
 
 use super::super::sort::{Entry, Sorter};
 use super::super::view::View;
@@ -7,14 +7,14 @@ use super::{SORT_BUFFER_BYTES, uuid};
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// A counter's value from now on.
+/// A counter's new value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
     agent: usize,
-    /// Place of the counter among the names.
+    /// Index of the counter among the names.
     name: usize,
     at: u64,
-    /// What comes first of several at one time.
+    /// Order among points at one time.
     order: u64,
     value: f64,
 }
@@ -27,7 +27,7 @@ impl Entry for Point {
     }
 }
 
-/// A track for each agent and counter: the value while the dispatch ran, 0 in between.
+/// Writes a track per agent and counter: the value while the dispatch ran, else 0.
 pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     if view.counted.is_empty() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
         let d = &row.row.record;
         let agent = view.logical(view.node(Some(d.agent)));
         for (info, value) in view.counted.values(&row) {
-            // They are in order.
+            // The names are sorted.
             let Ok(name) = names.binary_search(&&*info.name) else {
                 continue;
             };
@@ -74,7 +74,7 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
     Ok(())
 }
 
-/// A track for each GPU and gauge, for each gauge of a process on it, and for each counter of a whole GPU.
+/// Writes a track per gauge of a GPU, per gauge of a process on it, and per device-wide counter.
 pub(super) fn gauges(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     let mut own = 0;
     view.gauges.each(view, &mut |series, at, value| {

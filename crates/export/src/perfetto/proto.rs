@@ -1,4 +1,4 @@
-//! The few messages of Perfetto's trace format that are needed, encoded by hand.
+//! Encodes the required messages of Perfetto's trace format.
 //!
 //! Source: `protos/perfetto/trace` (trace_packet, track_event, track_descriptor, interned_data, debug_annotation).
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// A protobuf message being built.
+/// A protobuf message under construction.
 #[derive(Default)]
 pub(super) struct Message(Vec<u8>);
 
@@ -56,30 +56,30 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
 }
 
-/// What a slice or an instant says of itself.
+/// Content of a slice or an instant.
 pub(super) struct Event<'a> {
     pub(super) category: &'static str,
     pub(super) name: &'a str,
-    /// Joins the slices that have the same.
+    /// Flow id: connects slices with the same id.
     pub(super) flow: u64,
     pub(super) annotations: &'a [(&'a str, Value<'a>)],
 }
 
-/// Kinds of track events.
+/// Types of track events.
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
-/// Names that have numbers.
-const MOST_NAMES: usize = 1 << 16;
-/// The one sequence of packets.
+/// Maximum number of interned names.
+const MAX_INTERNED_NAMES: usize = 1 << 16;
+/// Id of the only packet sequence.
 const SEQUENCE: u64 = 1;
 
-/// A trace being written. Names are written once and then called by number.
+/// Trace writer. A name is written once and then referred to by number.
 pub(super) struct Trace<'w> {
     out: &'w mut dyn Write,
     started: bool,
-    /// By field of the interned data: categories, names of events, names of annotations.
+    /// Interned data by field: categories, event names, annotation names.
     interned: [HashMap<String, u64>; 3],
 }
 
@@ -98,7 +98,7 @@ impl<'w> Trace<'w> {
             packet.number(8, time);
         }
         packet.number(10, SEQUENCE);
-        // The first packet says that nothing was interned before, all say that they rely on what was.
+        // The first packet resets interned data; all packets declare that they need it.
         packet.number(
             13,
             if std::mem::replace(&mut self.started, true) {
@@ -113,12 +113,12 @@ impl<'w> Trace<'w> {
         self.out.write_all(&whole.0)
     }
 
-    /// The number of a name; none for one that is written as it is, since there are too many.
+    /// Number of a name; `None` if there are too many, so that it is written in full.
     fn intern(&mut self, table: usize, name: &str, new: &mut Message) -> Option<u64> {
         if let Some(known) = self.interned[table].get(name) {
             return Some(*known);
         }
-        if self.interned[table].len() >= MOST_NAMES {
+        if self.interned[table].len() >= MAX_INTERNED_NAMES {
             return None;
         }
         let id = self.interned[table].len() as u64 + 1;
@@ -151,7 +151,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// Describes a track with a name of its own.
+    /// Describes a named track.
     pub(super) fn track(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
         self.packet(None, |packet| {
             packet.message(60, |track| {
@@ -160,7 +160,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// Describes a track of sizes in KiB.
+    /// Describes a counter track of sizes in KiB.
     pub(super) fn sizes(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
         self.packet(None, |packet| {
             packet.message(60, |track| {
@@ -175,7 +175,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// A track of numbers.
+    /// Describes a counter track of numbers.
     pub(super) fn numbers(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
         self.packet(None, |packet| {
             packet.message(60, |track| {
@@ -190,7 +190,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// A track of numbers has this value from now on.
+    /// Sets the value of a number track.
     pub(super) fn value(&mut self, track: u64, time: u64, value: f64) -> io::Result<()> {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
@@ -199,12 +199,12 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// A slice begins.
+    /// Begins a slice.
     pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
         self.event(BEGIN, track, time, event)
     }
 
-    /// Something without a duration.
+    /// Writes an event without a duration.
     pub(super) fn instant(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
         self.event(INSTANT, track, time, event)
     }
@@ -252,7 +252,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// The innermost slice of a track ends.
+    /// Ends the innermost slice of a track.
     pub(super) fn end(&mut self, track: u64, time: u64) -> io::Result<()> {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
@@ -261,7 +261,7 @@ impl<'w> Trace<'w> {
         })
     }
 
-    /// A counter has this value from now on.
+    /// Sets the value of a counter track.
     pub(super) fn counter(&mut self, track: u64, time: u64, value: u64) -> io::Result<()> {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {

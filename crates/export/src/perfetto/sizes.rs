@@ -1,4 +1,4 @@
-//! Counters of bytes that the records tell by themselves: copied, held, and of scratch memory.
+//! Counter tracks of bytes from the records: copied, allocated, scratch memory.
 
 use super::proto::Trace;
 use super::{SORT_BUFFER_BYTES, uuid};
@@ -11,15 +11,15 @@ use roctop_trace::topology::Node;
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// What a counter counts.
+/// Quantity of a counter.
 #[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Of {
+enum Quantity {
     Copies,
     Allocations,
     Scratch,
 }
 
-impl Of {
+impl Quantity {
     fn name(self, view: &View<'_>, agent: usize) -> String {
         let is_gpu = view.nodes.get(agent).is_some_and(Node::is_gpu);
         let kind = if is_gpu { "GPU" } else { "CPU" };
@@ -32,35 +32,35 @@ impl Of {
     }
 }
 
-/// A change of a number of bytes on an agent; of scratch memory, the number from now on.
+/// A change of the bytes on an agent; for scratch memory, the new number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Change {
-    of: Of,
+    of: Quantity,
     agent: usize,
     time: u64,
     bytes: i64,
 }
 
 impl Entry for Change {
-    type Key = (Of, usize, u64, i64);
+    type Key = (Quantity, usize, u64, i64);
 
     fn key(&self) -> Self::Key {
         (self.of, self.agent, self.time, self.bytes)
     }
 }
 
-/// Bytes in flight to each agent, bytes held on each, and bytes of scratch memory on each, KiB.
+/// Writes bytes in flight to each agent, bytes allocated on each, and scratch memory on each, in KiB.
 pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     let mut changes = Sorter::new(view.place, SORT_BUFFER_BYTES);
-    let mut put = |of: Of, agent: Option<AgentId>, time: u64, bytes: i64| {
+    let mut put = |of: Quantity, agent: Option<AgentId>, time: u64, bytes: i64| {
         let agent = view.logical(view.node(agent));
         changes.put(Change { of, agent, time, bytes })
     };
     for row in view.rows.copies.iter() {
         let copy = row?.record;
         let (span, bytes) = (copy.span, copy.bytes as i64);
-        put(Of::Copies, copy.destination, span.begin, bytes)?;
-        put(Of::Copies, copy.destination, span.end, bytes.saturating_neg())?;
+        put(Quantity::Copies, copy.destination, span.begin, bytes)?;
+        put(Quantity::Copies, copy.destination, span.end, bytes.saturating_neg())?;
     }
     for row in view.rows.allocations.iter() {
         let a = row?.record;
@@ -70,14 +70,14 @@ pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io:
         } else {
             bytes
         };
-        put(Of::Allocations, a.agent, a.span.end, change)?;
+        put(Quantity::Allocations, a.agent, a.span.end, change)?;
     }
     for row in view.rows.scratches.iter() {
         let s = row?.record;
-        // What is freed is told without its size.
+        // A record of a free has no size.
         match s.operation {
-            scratch::ALLOC => put(Of::Scratch, s.agent, s.span.end, s.bytes as i64)?,
-            scratch::FREE => put(Of::Scratch, s.agent, s.span.end, 0)?,
+            scratch::ALLOC => put(Quantity::Scratch, s.agent, s.span.end, s.bytes as i64)?,
+            scratch::FREE => put(Quantity::Scratch, s.agent, s.span.end, 0)?,
             _ => {}
         }
     }
@@ -98,12 +98,12 @@ pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io:
                 own
             }
         };
-        bytes = if change.of == Of::Scratch {
+        bytes = if change.of == Quantity::Scratch {
             change.bytes
         } else {
             bytes.saturating_add(change.bytes)
         };
-        // Of several changes at one time the last counts.
+        // Quantity several changes at one time the last counts.
         let next = changes.peek().and_then(|next| next.as_ref().ok());
         if next.is_none_or(|next| (next.of, next.agent, next.time) != (change.of, change.agent, change.time)) {
             trace.counter(own, change.time, bytes.max(0) as u64 / 1024)?;

@@ -1,4 +1,4 @@
-//! Which slices there are, and on which tracks they lie.
+//! Slices and their tracks.
 
 use super::SORT_BUFFER_BYTES;
 use crate::records::{Mark, Row};
@@ -16,10 +16,10 @@ use std::io;
 pub(super) enum Slice {
     Hip(Row<ApiCall>),
     Hsa(Row<ApiCall>),
-    /// By the library's place.
+    /// With the index of its library.
     Library(usize, Row<ApiCall>),
     Marker(Row<Mark>),
-    /// With the values of its counters, by place.
+    /// With the values of its counters, by index.
     Dispatch(Row<Dispatch>, Vec<(u32, f64)>),
     Copy(Row<Copy>),
 }
@@ -64,7 +64,7 @@ impl Entry for Placed {
     }
 }
 
-/// A range that may overlap others, by its beginning.
+/// A range that may overlap others, sorted by begin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Started(Row<Mark>);
 
@@ -76,18 +76,18 @@ impl Entry for Started {
     }
 }
 
-/// Where a slice lies.
+/// Track of a slice.
 #[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Track {
     Thread(u32),
-    /// Ranges that are started and stopped may overlap: each takes the first track that is free.
+    /// Start/stop ranges may overlap: each uses the first free track.
     Ranges(usize),
     Stream(u32),
     Queue(usize, u32),
     Copies(usize, u32),
 }
 
-/// The tracks, and the slices by track and beginning.
+/// All tracks, and the slices sorted by track and begin.
 pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
     let mut tracks = BTreeSet::new();
     let mut slices = Sorter::new(view.place, SORT_BUFFER_BYTES);
@@ -154,7 +154,7 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
     Ok((tracks, slices.finish()?))
 }
 
-/// Numbers of the threads: the main one has 0, the others count from 1 by their ids.
+/// Numbers of the threads: the main thread has 0, the others count from 1 by thread id.
 pub(super) fn threads(tracks: &BTreeSet<Track>, main: u32) -> HashMap<u32, usize> {
     let mut tids: Vec<u32> = tracks
         .iter()

@@ -1,29 +1,29 @@
-//! The open slices of a track. Those that overlap without lying inside each other are cut, since a track is a stack.
+//! Open slices of a track. Slices that overlap without nesting are cut, because a track is a stack.
 
 use roctop_trace::item::{Nanos, Span};
 
-/// Slices that are open, outermost first. Times are those of the slices.
+/// Open slices, outermost first. Times are those of the slices.
 #[derive(Default)]
 pub(super) struct Stack {
-    /// When each ends.
+    /// End of each.
     open: Vec<Nanos>,
-    /// Nothing begins before: the last one did then, or the next one is cut there.
+    /// Nothing may begin earlier: the last slice began here, or the next one is cut here.
     from: Nanos,
 }
 
-/// What happens on the track when a slice comes.
+/// Events on the track for a new slice.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    /// When slices end before it.
+    /// Ends of slices before it.
     pub(super) before: Vec<Nanos>,
-    /// When it begins.
+    /// Its begin.
     pub(super) begin: Nanos,
-    /// When slices end before the next one comes, itself included.
+    /// Ends of slices before the next one, possibly its own.
     pub(super) after: Vec<Nanos>,
 }
 
 impl Stack {
-    /// Takes the next slice by beginning; `next` follows it, none for the last of the track.
+    /// Adds the next slice by begin; `next` is the one after it, `None` for the last of the track.
     pub(super) fn step(&mut self, slice: Span, next: Option<Span>) -> Step {
         let begin = slice.begin.max(self.from);
         let mut end = slice.end.max(begin);
@@ -60,7 +60,7 @@ impl Stack {
 mod tests {
     use super::*;
 
-    /// What is written of some slices: beginnings as positive numbers, ends as negative ones.
+    /// Events of some slices: begins as positive numbers, ends as negative ones.
     fn written(slices: &[(Nanos, Nanos)]) -> Vec<i64> {
         let spans: Vec<Span> = slices.iter().map(|&(begin, end)| Span { begin, end }).collect();
         let mut stack = Stack::default();
@@ -75,13 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_inside_ends_first() {
+    fn inner_slices_end_first() {
         assert_eq!(written(&[(10, 90), (20, 30), (40, 50)]), [10, 20, -30, 40, -50, -90]);
         assert_eq!(written(&[(10, 20), (10, 15), (30, 30)]), [10, 10, -15, -20, 30, -30]);
     }
 
     #[test]
-    fn what_overlaps_is_cut_in_the_middle_of_the_overlap() {
+    fn overlaps_are_cut_in_the_middle() {
         assert_eq!(written(&[(10, 50), (30, 90)]), [10, -40, 40, -90]);
     }
 

@@ -1,4 +1,4 @@
-//! Regions and samples: calls with their arguments, ranges and marks.
+//! Regions and samples: calls with arguments, ranges and marks.
 
 use super::{Writer, signed};
 use crate::arguments::{self, Argument};
@@ -23,7 +23,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ranges are regions, marks are samples on a track of their thread.
+    /// Writes ranges as regions, and marks as samples on a track of their thread.
     pub(super) fn markers(&mut self) -> Result<()> {
         let view = self.view;
         let tables = Tables::new(view);
@@ -74,7 +74,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The arguments of the call that an event is of.
+    /// Writes the arguments of an event's call.
     fn arguments(&self, event: i64, arguments: &[Argument]) -> Result<()> {
         let mut insert = self.insert("arg", "event_id position type name value extdata")?;
         for (position, argument) in arguments.iter().enumerate() {

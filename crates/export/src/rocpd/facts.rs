@@ -1,4 +1,4 @@
-//! Tables that name things: the host, the process, agents, queues, streams, code objects, kernels and counters.
+//! Tables of entities: host, process, agents, queues, streams, code objects, kernels and counters.
 
 use super::{Writer, schema, signed};
 use crate::config;
@@ -73,7 +73,7 @@ user_name extdata",
         )?;
         for (logical, node) in self.view.nodes.iter().enumerate() {
             let (index, gpu) = self.view.type_index(node.id);
-            // Its readers take the whole agent from here, as it is in the JSON file.
+            // Readers use the whole agent from here, as in the JSON file.
             let mut whole = Vec::new();
             json::agent::write(self.view, logical, node, &mut whole)?;
             let product = if gpu {
@@ -190,7 +190,7 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
         Ok(())
     }
 
-    /// The counters that have values.
+    /// Writes the counters that have values.
     pub(super) fn counters(&mut self) -> Result<()> {
         let mut insert = self.insert(
             "info_pmc",

@@ -1,11 +1,11 @@
-//! Tables and views of rocpd's schema, version 3. Names and columns as rocprofiler-sdk 1.0.0 has them, so that its readers
-//! find what they look for.
+//! Tables and views of the rocpd schema, version 3. Names and columns equal those of rocprofiler-sdk 1.0.0, so that its
+//! readers work.
 
 /// Version of the schema.
 pub(super) const VERSION: &str = "3";
 
-/// Tables with their columns: `i` a whole number, `r` a real one, `t` a text, `j` a JSON object; upper case may not be empty.
-/// Every table has an id, and all but the first the run's guid.
+/// Tables with columns: `i` integer, `r` real, `t` text, `j` JSON object; upper case means NOT NULL. Every table has an
+/// id, and all except the first have the run's guid.
 pub(super) const TABLES: &[(&str, &str)] = &[
     ("metadata", "tag:T value:T"),
     ("string", "string:T"),
@@ -70,7 +70,7 @@ extdata:j",
     ),
 ];
 
-/// The statements that make a table and the view of its plain name. `suffix` is `_` and the run's uuid.
+/// Statements that create a table and the view with its plain name. `suffix` is `_` and the run's uuid.
 pub(super) fn table(name: &str, columns: &str, suffix: &str, guid: &str) -> String {
     let columns = columns.split_whitespace().filter_map(|column| column.split_once(':'));
     let mut parts = vec!["id INTEGER PRIMARY KEY NOT NULL".to_owned()];
@@ -94,7 +94,7 @@ pub(super) fn table(name: &str, columns: &str, suffix: &str, guid: &str) -> Stri
     )
 }
 
-/// Views by name: what they hold of which tables. `E` is always the event, `P` the process, `T` the thread.
+/// Views by name: columns and tables. `E` is always the event, `P` the process, `T` the thread.
 pub(super) const VIEWS: &[(&str, &str)] = &[
     (
         "code_objects",
@@ -252,7 +252,7 @@ I.is_constant, I.is_derived, K.duration, K.category, K.nid, '{}' AS extdata, K.c
 JOIN rocpd_info_pmc I ON I.id = V.pmc_id JOIN rocpd_kernel_dispatch D ON D.event_id = V.event_id \
 JOIN kernels K ON K.id = D.id GROUP BY V.guid, K.dispatch_id, I.name, D.agent_id",
     ),
-    // Times are in µs in these two, as upstream has them, and in ns in the third.
+    // Times are in µs in these two, as upstream, and in ns in the third.
     (
         "top_kernels",
         "S.display_name AS name, COUNT(*) AS total_calls, SUM(K.\"end\" - K.start) / 1000.0 AS total_duration, \

@@ -1,4 +1,4 @@
-//! What was done for calls: dispatches with their counters, copies, and memory given and taken back.
+//! Work of calls: dispatches with counters, copies, allocations and frees.
 
 use super::{Writer, signed};
 use crate::counted::CountedRow;
@@ -51,7 +51,7 @@ region_name_id event_id",
         Ok(())
     }
 
-    /// The values of a dispatch: of each instance where they are known, else their sum.
+    /// Writes counter values of a dispatch: of each instance if known, else the sum.
     fn values(&self, row: &CountedRow, event: i64) -> Result<()> {
         if row.is_counted() {
             let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;

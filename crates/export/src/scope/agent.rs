@@ -1,4 +1,4 @@
-//! What agents are called: by node, by place, or by place among those of their kind.
+//! Labels of agents: by node, by index, or by index within their type.
 
 use super::Scope;
 use crate::options::AgentIndex;
@@ -6,19 +6,19 @@ use roctop_trace::item::AgentId;
 use roctop_trace::topology::Node;
 
 impl Scope<'_> {
-    /// The driver's node of an agent; the first when it is not known.
+    /// Topology node of an agent; the first if unknown.
     pub fn node(&self, agent: Option<AgentId>) -> u32 {
         let known = agent.and_then(|id| self.run.agents.get(id.0 as usize));
         known.map_or(0, |agent| agent.node)
     }
 
-    /// Place of a node among those that are there.
+    /// Index of a node among all nodes.
     pub fn logical(&self, node: u32) -> usize {
         let place = self.nodes.iter().position(|known| known.id == node);
         place.unwrap_or(node as usize)
     }
 
-    /// Place of a node among those of its kind, and whether it is a GPU.
+    /// Index of a node within its type, and whether it is a GPU.
     pub fn type_index(&self, node: u32) -> (usize, bool) {
         let gpu = self
             .nodes
@@ -29,18 +29,18 @@ impl Scope<'_> {
         (before.filter(|known| known.is_gpu() == gpu).count(), gpu)
     }
 
-    /// The word for an agent, as `Agent 1`.
+    /// Label of an agent: `Agent 1`.
     pub fn agent(&self, agent: Option<AgentId>) -> String {
         self.node_label(self.node(agent))
     }
 
-    /// The word for a node, as `Agent 1`.
+    /// Label of a node: `Agent 1`.
     pub fn node_label(&self, node: u32) -> String {
         let (label, index) = self.indexed(node);
         format!("{label} {index}")
     }
 
-    /// A node's word and number as they were chosen.
+    /// Word and number of a node, by the selected option.
     fn indexed(&self, node: u32) -> (&'static str, usize) {
         match self.choice.agents {
             AgentIndex::Relative => ("Agent", self.logical(node)),
@@ -52,7 +52,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The word for the agent at a place, in the name of a track: `Agent [1]`.
+    /// Label of the agent with this index, in a track name: `Agent [1]`.
     pub fn track_label(&self, place: usize) -> String {
         let node = self.nodes.get(place).map_or(place as u32, |node| node.id);
         let (label, index) = self.indexed(node);

@@ -1,4 +1,4 @@
-//! What kernels, calls, markers and copies are called in the files.
+//! Names of kernels, calls, markers and copies in the files.
 
 use super::Scope;
 use crate::operation::{DIRECTIONS, direction_number};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 impl<'a> Scope<'a> {
-    /// The kernel of a dispatch by the chosen kind of name.
+    /// Kernel name of a dispatch, by the selected option.
     pub fn kernel_name(&self, row: &Row<Dispatch>) -> Cow<'_, str> {
         let region = row.region.filter(|_| self.choice.rename);
         let text = region.and_then(|region| self.texts.get(region.text));
@@ -21,19 +21,19 @@ impl<'a> Scope<'a> {
         )
     }
 
-    /// The text of a range that kernels are called by; empty for none.
+    /// Text of a range that names kernels; empty if none.
     pub(crate) fn region_name(&self, region: Option<Region>) -> String {
         let region = region.filter(|_| self.choice.rename);
         let text = region.and_then(|region| self.texts.get(region.text));
         text.map_or_else(String::new, |text| text.to_string())
     }
 
-    /// A text of arguments.
+    /// A text of call arguments.
     pub(crate) fn text(&self, id: TextId) -> Option<Arc<str>> {
         self.texts.get(id)
     }
 
-    /// A kernel by the chosen kind of name.
+    /// Name of a kernel, by the selected option.
     pub fn symbol_name(&self, kernel: &'a Kernel) -> Cow<'a, str> {
         let alias = || self.choice.aliases.of(&kernel.name, &kernel.mangled);
         match self.choice.kernel_names {
@@ -46,12 +46,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The name of a kernel in the files.
+    /// Name of a kernel in the files.
     pub fn called(&self, kernel: KernelId) -> Option<&str> {
         self.names.get(kernel.0 as usize).map(|name| &**name)
     }
 
-    /// What was called.
+    /// Name of the function called.
     pub fn function(&self, call: &ApiCall) -> &'a str {
         self.operation(call.operation)
     }
@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
         kind.unwrap_or(Kind::HipRuntime)
     }
 
-    /// Domain of a call as the files call it.
+    /// Domain of a call in the files.
     pub fn domain(&self, call: &ApiCall) -> &'static str {
         match (self.kind(call), self.is_seed()) {
             (Kind::HipRuntime, true) => "HIP_RUNTIME_API",
@@ -87,7 +87,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Domain of a marker as the files call it.
+    /// Domain of a marker in the files.
     pub fn marker_domain(&self, mark: &Mark) -> &'static str {
         match (self.is_control(mark), self.choice.layout) {
             (true, _) => "MARKER_CONTROL_API",
@@ -97,12 +97,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether it asks for recording to pause or go on.
+    /// Whether it pauses or resumes recording.
     pub fn is_control(&self, mark: &Mark) -> bool {
         self.is_call_of(mark, &[marker_call::PAUSE, marker_call::RESUME])
     }
 
-    /// Whether it gives a name to something.
+    /// Whether it names something.
     pub fn is_name(&self, mark: &Mark) -> bool {
         self.is_call_of(mark, &marker_call::NAMES)
     }
@@ -112,7 +112,7 @@ impl<'a> Scope<'a> {
         name.is_some_and(|name| operations.iter().any(|op| marker_call::name(*op) == Some(name)))
     }
 
-    /// A marker's text; a call's name.
+    /// Text of a marker; name of a call.
     pub fn message(&self, mark: &Mark) -> Cow<'a, str> {
         match mark.call {
             Some(call) => self.operation(call).into(),
@@ -123,7 +123,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Direction of a copy as the files call it.
+    /// Direction of a copy in the files.
     pub fn direction(&self, copy: &Copy) -> &'static str {
         let whole = DIRECTIONS[direction_number(copy)];
         if self.is_seed() {
@@ -134,7 +134,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// A kernel's name as its symbol is called.
+/// Symbol name of a kernel.
 pub fn with_kd(mangled: &str) -> String {
     format!("{mangled}.kd")
 }

@@ -1,4 +1,4 @@
-//! Which stream a call of HIP works on: the work that it caused tells it, or an argument.
+//! Finds the stream of a HIP call: from the work that it caused, or from an argument.
 
 use super::View;
 use crate::arguments::{self, Argument};
@@ -9,7 +9,7 @@ use roctop_trace::item::{ApiCall, StreamId};
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// A stream by the correlation id of a call.
+/// Stream of a call, by correlation id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Caused {
     id: u64,
@@ -24,21 +24,21 @@ impl Entry for Caused {
     }
 }
 
-/// Bytes of these that are held while they are sorted.
+/// Memory for these while they are sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
 
 impl View<'_> {
-    /// The stream that a call of HIP works on: that of the work it caused, or the one that its arguments name; 0 for none.
+    /// Stream of a HIP call: that of its work, or the one in its arguments; 0 if none.
     pub(crate) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument]) -> u32 {
         let caused = Some(self.streams.get(row.id)).filter(|number| *number != 0);
         let named = || self.facts.stream(arguments::stream(arguments)?);
         caused.or_else(named).unwrap_or(0)
     }
 
-    /// Numbers of streams by the ids of calls; correlation ids are dense.
+    /// Stream numbers by correlation id; ids are dense.
     pub(super) fn streams_of_work(&self) -> io::Result<Numbers> {
         let mut caused = Sorter::new(self.place, SORT_BUFFER_BYTES);
-        // The call of HSA that work belongs to lies in one of HIP.
+        // Work belongs to an HSA call inside a HIP call.
         let mut put = |ids: [u64; 2], stream: Option<StreamId>| {
             let stream = self.stream(stream);
             let ids = ids.into_iter().filter(|id| *id != 0 && stream != 0);

@@ -1,16 +1,16 @@
-//! Alerts: what is worth a look, how bad it is, and where to look.
+//! Alerts: rule, severity, and evidence.
 
 use crate::LaneKey;
 use roctop_trace::item::{KernelId, Nanos, OperationId, ProcessId, Span};
 
-/// Why something is worth a look.
+/// Rule that raised an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// Records were lost.
     Lost,
     /// Calls returned errors.
     Failed,
-    /// Something has been open for long.
+    /// Work has been open for a long time.
     Hang,
     /// A GPU was idle for most of the time.
     Idle,
@@ -22,14 +22,14 @@ pub enum Rule {
     Launch,
     /// Most kernels are short.
     Short,
-    /// A kernel had calls that took much longer than the others.
+    /// A kernel had launches that took much longer than the others.
     Outlier,
     /// Large copies were slow.
     SlowCopy,
 }
 
 impl Rule {
-    /// Its word.
+    /// Name on the screen.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -45,45 +45,45 @@ impl Rule {
         }
     }
 
-    /// Whether something went wrong, not only slowly.
+    /// Whether it reports an error rather than slowness.
     pub const fn is_bad(self) -> bool {
         matches!(self, Self::Lost | Self::Failed | Self::Hang)
     }
 }
 
-/// Where to look.
+/// Where the evidence is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
-    /// A slice.
+    /// A slice: lane and begin.
     Slice(LaneKey, Nanos),
-    /// A stretch of a lane.
+    /// A span of a lane.
     Stretch(LaneKey, Span),
     /// A kernel.
     Kernel(KernelId),
     /// An operation.
     Operation(OperationId),
-    /// A route of copies: its place in the snapshot's.
+    /// A copy route, by index in the snapshot's copies.
     Route(u32),
     /// A process.
     Process(ProcessId),
-    /// What is open now.
+    /// The open work.
     Open,
 }
 
-/// Something worth a look.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
-    /// Why.
+    /// The rule.
     pub rule: Rule,
-    /// The id of what it is about, by rule: process, operation, agent, thread, kernel or route. With the rule it is the
-    /// same from one look to the next.
+    /// Id of the subject, by rule: process, operation, agent, thread, kernel or route. Together with the rule it
+    /// identifies the alert across analyses.
     pub about: u32,
-    /// What is the case, in a line.
+    /// The finding in one line.
     pub text: String,
-    /// What it means, and beyond which threshold it is told.
+    /// Explanation, with the threshold.
     pub why: String,
-    /// The part of the stretch that it concerns, or how bad it is within its rule: for the order.
+    /// Share of the span that it affects, or severity within its rule; for sorting.
     pub weight: f64,
-    /// Where to look.
+    /// Where the evidence is.
     pub evidence: Evidence,
 }

@@ -1,29 +1,30 @@
-//! Two sets of durations compared: how much the mean has changed, and whether that is more than noise.
+//! Compares two sets of durations: change of the mean, and whether it exceeds noise.
 
 use crate::stats::Stat;
 
-/// A difference of means counts when it is so many standard errors wide …
-pub const ERRORS: f64 = 4.0;
-/// … and this part of the mean at least: durations in a row are not independent, so that the errors are too small.
-pub const LEAST: f64 = 0.02;
-/// With fewer samples no verdict is given.
-pub const FEWEST: u64 = 5;
+/// Number of standard errors that a significant difference of means exceeds …
+pub const SIGNIFICANT_ERRORS: f64 = 4.0;
+/// … and its minimum share of the mean: consecutive durations are not independent, so the standard errors are too
+/// small.
+pub const MIN_CHANGE: f64 = 0.02;
+/// Minimum number of samples for a verdict.
+pub const MIN_SAMPLES: u64 = 5;
 
-/// What is to be thought of a change.
+/// Verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Slower by more than noise.
+    /// Slower, by more than noise.
     Worse,
-    /// Faster by more than noise.
+    /// Faster, by more than noise.
     Better,
     /// Within noise.
     Same,
-    /// Not enough samples.
+    /// Too few samples.
     Unclear,
 }
 
 impl Verdict {
-    /// Its word.
+    /// Name on the screen.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Worse => "slower",
@@ -34,30 +35,30 @@ impl Verdict {
     }
 }
 
-/// A change of a mean.
+/// Change of a mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The difference as a share of the mean before; none without samples on both sides.
+    /// Difference as a share of the old mean; `None` if one side has no samples.
     pub share: Option<f64>,
-    /// How large a difference noise alone would explain, as a share of the mean before.
+    /// Difference that noise alone explains, as a share of the old mean.
     pub noise: Option<f64>,
-    /// What is to be thought of it.
+    /// Verdict.
     pub verdict: Verdict,
 }
 
-/// Durations, in the least that a comparison needs.
+/// Summary of a set of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Mean, ns.
     pub mean: f64,
-    /// Standard deviation, ns, where it is known.
+    /// Standard deviation, ns, if known.
     pub deviation: Option<f64>,
 }
 
 impl Sample {
-    /// Of those with a time.
+    /// Summary of the timed values.
     pub fn of(stat: &Stat) -> Self {
         Self {
             count: stat.timed,
@@ -66,7 +67,7 @@ impl Sample {
         }
     }
 
-    /// Both together.
+    /// Summary of both sets together.
     #[must_use]
     pub fn joined(self, other: Self) -> Self {
         let (a, b) = (self.count as f64, other.count as f64);
@@ -76,7 +77,7 @@ impl Sample {
         }
         let apart = (self.mean - other.mean).powi(2) * a * b / n;
         let squares = |(one, two): (f64, f64)| a * one.powi(2) + b * two.powi(2) + apart;
-        // One alone deviates from nothing.
+        // A single value has no deviation.
         let deviation = |sample: Self| if sample.count == 1 { Some(0.0) } else { sample.deviation };
         Self {
             count: self.count + other.count,
@@ -87,7 +88,7 @@ impl Sample {
         }
     }
 
-    /// Time of all of them, ns.
+    /// Sum of all durations, ns.
     pub fn total(self) -> f64 {
         self.count as f64 * self.mean
     }
@@ -111,11 +112,11 @@ pub fn compare(before: Sample, after: Sample) -> Change {
     };
     let noise = error(before)
         .zip(error(after))
-        .map(|(a, b)| ERRORS * (a + b).sqrt() / old);
+        .map(|(a, b)| SIGNIFICANT_ERRORS * (a + b).sqrt() / old);
     let verdict = match noise {
-        _ if before.count < FEWEST || after.count < FEWEST => Verdict::Unclear,
+        _ if before.count < MIN_SAMPLES || after.count < MIN_SAMPLES => Verdict::Unclear,
         None => Verdict::Unclear,
-        Some(noise) if share.abs() <= noise.max(LEAST) => Verdict::Same,
+        Some(noise) if share.abs() <= noise.max(MIN_CHANGE) => Verdict::Same,
         Some(_) if share > 0.0 => Verdict::Worse,
         Some(_) => Verdict::Better,
     };
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_told_from_a_change() {
+    fn noise_and_change_are_distinguished() {
         let wide = |shift: u64| sample((0..100).map(move |i| 1_000_000 + shift + (i * 7919) % 400_000));
         assert_eq!(compare(wide(0), wide(0)).verdict, Verdict::Same);
         assert_eq!(compare(wide(0), wide(20_000)).verdict, Verdict::Same, "within noise");
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn parts_of_one_kernel_are_joined() {
         let sample = |count, mean, deviation| Sample { count, mean, deviation };
-        // 1, 3 and 5, 7, 9: a deviation is that of all.
+        // 1, 3 and 5, 7, 9: the deviation is that of all five.
         let all = sample(2, 2.0, Some(1.0)).joined(sample(3, 7.0, Some((8.0f64 / 3.0).sqrt())));
         assert_eq!(all.count, 5);
         assert!((all.mean - 5.0).abs() < 1e-9 && (all.deviation.unwrap() - 8.0f64.sqrt()).abs() < 1e-9);

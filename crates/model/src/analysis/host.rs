@@ -1,36 +1,36 @@
-//! What the host did while a GPU had nothing to do.
+//! Finds what the host did while a GPU was idle.
 
 use super::usage::{Gap, clip};
 use crate::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{OperationId, Span, ThreadId};
 
-/// Calls of a thread that are looked through.
-const MOST_CALLS: usize = 20_000;
+/// Maximum number of calls that are inspected per thread.
+const MAX_CALLS: usize = 20_000;
 
-/// What a thread did in a stretch of time.
+/// Activity of a thread during a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Which thread: the one that launched what came next, else the one that was most in calls.
+    /// The thread that launched the next work, else the one that spent most time in calls.
     pub thread: Option<ThreadId>,
-    /// The call that took most of the stretch: lane, call, nanoseconds of it in the stretch.
+    /// Call that took most of the span: lane, call, ns within the span.
     pub call: Option<(LaneKey, Slice, u64)>,
-    /// Nanoseconds in any call.
+    /// Time in any call, ns.
     pub in_calls: u64,
 }
 
 impl Host {
-    /// The operation of the call.
+    /// Operation of the call.
     pub fn operation(&self) -> Option<OperationId> {
         self.call.map(|(_, call, _)| OperationId(call.what))
     }
 }
 
-/// What one thread did.
+/// Activity of one thread.
 fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
     let key = LaneKey::Api(thread, 0);
     let calls = snap
         .lane(key)
-        .and_then(|lane| lane.slices(span.begin, span.end, MOST_CALLS));
+        .and_then(|lane| lane.slices(span.begin, span.end, MAX_CALLS));
     let mut host = Host {
         thread: Some(thread),
         ..Host::default()
@@ -42,7 +42,7 @@ fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
             host.call = Some((key, call, nanos));
         }
     }
-    // A call that has not returned covers all since its begin.
+    // A call that has not returned covers everything since its begin.
     for open in snap
         .open
         .iter()
@@ -71,8 +71,8 @@ fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
     host
 }
 
-/// What the host did in a gap: the thread that launched what ended it; when that is not known, the thread that spent
-/// most of the gap in calls.
+/// Host activity in a gap: of the thread that launched the work after it, or, if that is unknown, of the busiest
+/// thread.
 pub fn during(snap: &Snapshot, gap: &Gap) -> Host {
     let launcher = gap
         .next
@@ -84,7 +84,7 @@ pub fn during(snap: &Snapshot, gap: &Gap) -> Host {
     busiest(snap, gap.span)
 }
 
-/// The thread that spent most of a stretch in calls, and in which.
+/// The thread that spent most of a span in calls, with its longest call.
 pub fn busiest(snap: &Snapshot, span: Span) -> Host {
     let threads = snap.values.threads.iter().map(|row| row.id);
     let all = threads.take(64).map(|thread| of_thread(snap, thread, span));

@@ -1,49 +1,49 @@
-//! What being recorded costs a program, estimated from what was recorded of it. Pure.
+//! Estimates the overhead of recording from the records. Pure.
 //!
-//! A call is two readings of the clock and a record that hides behind them; what a reading takes is measured by each
-//! process's own collector. A dispatch is more work when it is submitted. Both factors are what `cargo bench --bench cost` found
-//! beside the same programs untraced. What the run-time itself takes for being intercepted is not in it, nor are kernels that
-//! run one after the other for their counters.
+//! A call costs two clock readings and a record, which mostly overlaps with them; the collector of each process
+//! measures the cost of a reading. A dispatch costs additional work at submission. Both factors come from `cargo bench
+//! --bench cost`, against the same programs without roctop. Not included: the run-time's own cost of interception, and
+//! serialization of kernels for counters.
 
 use crate::Snapshot;
 use crate::snapshot::ProcessRow;
 use roctop_trace::item::ProcessId;
 
-/// A call beside a reading of the clock.
-const CALL: f64 = 2.6;
-/// A dispatch beside its calls, ns.
-const DISPATCH: f64 = 130.0;
-/// Calls of a launch in HIP's own notation.
+/// Cost of a call, in clock readings.
+const CALL_CLOCK_READINGS: f64 = 2.6;
+/// Cost of a dispatch in addition to its calls, ns.
+const DISPATCH_NANOS: f64 = 130.0;
+/// Calls per launch with HIP's `<<<>>>` syntax.
 const LAUNCH_CALLS: f64 = 3.0;
 
-/// An estimate.
+/// Estimated overhead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Of a call, ns.
+    /// Per call, ns.
     pub call: f64,
-    /// Of a launch with its dispatch, ns; none where nothing but calls was recorded.
+    /// Per launch with its dispatch, ns; `None` if only calls were recorded.
     pub launch: Option<f64>,
-    /// Of all records, as a share of the process's time on one processor.
+    /// Of all records, as a share of the process's time on one CPU.
     pub share: f64,
 }
 
-/// The estimate for a process; none where its collector did not measure the clock.
+/// Estimates the overhead of a process; `None` if its collector did not measure the clock.
 pub fn of(snap: &Snapshot, process: ProcessId, row: &ProcessRow) -> Option<Overhead> {
-    let call = CALL * row.reading? as f64 / 1000.0;
+    let call = CALL_CLOCK_READINGS * row.reading? as f64 / 1000.0;
     let threads = snap.values.threads.iter();
     let own = threads.filter(|thread| {
         let known = snap.names.thread(thread.id);
         known.is_some_and(|known| known.process == process)
     });
     let calls: u64 = own.map(|thread| thread.numbers.calls).sum();
-    // Copies and ranges cost no more than a dispatch.
+    // Copies and ranges cost at most as much as a dispatch.
     let others = row.records.saturating_sub(calls);
     let until = row.exit.map_or(snap.now, |exit| exit.1);
     let time = until.saturating_sub(row.process.since.max(snap.origin)).max(1);
-    let nanos = calls as f64 * call + others as f64 * DISPATCH;
+    let nanos = calls as f64 * call + others as f64 * DISPATCH_NANOS;
     Some(Overhead {
         call,
-        launch: (others > 0).then_some(LAUNCH_CALLS * call + DISPATCH),
+        launch: (others > 0).then_some(LAUNCH_CALLS * call + DISPATCH_NANOS),
         share: nanos / time as f64,
     })
 }

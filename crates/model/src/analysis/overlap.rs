@@ -1,26 +1,26 @@
-//! How much of the time of copies is hidden under kernels, by route.
+//! Computes how much copy time is hidden under kernels, by route.
 
 use super::usage::{Usage, clip, total, union};
 use crate::{LaneKey, Snapshot};
 use roctop_trace::item::Span;
 
-/// Copies of a route in a stretch of time.
+/// Copies of a route during a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// Nanoseconds in which at least one was made.
+    /// Time with at least one copy, ns.
     pub copied: u64,
-    /// Nanoseconds of these in which a kernel ran on a GPU that the route touches.
+    /// Part of that time with a kernel on a GPU of the route, ns.
     pub under: u64,
 }
 
 impl Overlap {
-    /// The hidden part; none when nothing was copied.
+    /// Hidden share; `None` without copies.
     pub fn share(self) -> Option<f64> {
         (self.copied > 0).then(|| self.under as f64 / self.copied as f64)
     }
 }
 
-/// By route, in the order of the snapshot's copies.
+/// Overlap by route, in the order of the snapshot's copies.
 pub fn overlaps(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Overlap> {
     let mut copies: Vec<Vec<Span>> = vec![Vec::new(); snap.values.copies.len()];
     for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
@@ -50,7 +50,7 @@ pub fn overlaps(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Overlap>
     .collect()
 }
 
-/// Nanoseconds in both; each list is in order and its spans are apart.
+/// Length of the intersection, ns. Each list is sorted and its spans are disjoint.
 pub(super) fn common(a: &[Span], b: &[Span]) -> u64 {
     let (mut at, mut sum) = (0, 0u64);
     for span in a {

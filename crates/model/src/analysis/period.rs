@@ -1,24 +1,24 @@
-//! Periods of a sequence of kernels: how many lie between two beginnings of the same thing.
+//! Finds the period of a kernel sequence: the number of kernels between two begins of the same step.
 //!
-//! Each run of [`CONTEXT`] kernels is a word. Most words of a network come once a layer, those at the ends of its layers
-//! once a step. The distance at which a word comes again tells the two apart, whatever the length of a step is, and an
-//! odd kernel between two of them disturbs the words around it only.
+//! Each run of [`CONTEXT`] kernels is a word. Most words of a neural network occur once per layer, those at the ends of
+//! its layers once per step. The distance between equal words distinguishes the two for any step length, and an extra
+//! kernel disturbs only the words that contain it.
 
 use crate::FastMap;
 use roctop_trace::item::Nanos;
 
 /// Kernels in a word.
 const CONTEXT: usize = 8;
-/// A word that came less often has no period.
+/// Minimum occurrences of a word with a period.
 const MIN_COUNT: u32 = 3;
-/// Distances of a word that must be alike, of all of them.
+/// Minimum share of a word's distances that are alike.
 const MIN_REGULAR: f64 = 0.75;
-/// Words that come once a period, of its kernels: a longer loop with a smaller share of such words is one that contains many
-/// steps, such as an epoch.
+/// Minimum share of words that occur once per period, relative to its kernels. A longer loop with a smaller share
+/// contains many steps, such as an epoch.
 const MIN_OWN: f64 = 0.005;
-/// Periods that cover less of the sequence than this share of what the best one does are not considered.
+/// Minimum coverage of a candidate period, relative to the best one.
 const MIN_COVER: f64 = 0.5;
-/// Kernels in which a period is looked for first; more, if there is none in them.
+/// Number of kernels that are searched first; more if they have no period.
 const FIRST_WINDOW: usize = 1 << 16;
 
 /// One kernel of a sequence.
@@ -29,18 +29,18 @@ pub(super) struct Kernel {
     pub(super) end: Nanos,
 }
 
-/// What repeats.
+/// A repeating sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
-    /// Kernels from one beginning to the next.
+    /// Kernels per repetition.
     pub length: usize,
-    /// The word that begins it.
+    /// Word at its begin.
     pub(super) anchor: u64,
-    /// Share of the distances that are exactly this length.
+    /// Share of the distances that equal this length exactly.
     pub same: f64,
 }
 
-/// Whether a distance is a period's, give or take an eighth: branches differ in a few kernels.
+/// Whether a distance is within an eighth of a period: branches differ in a few kernels.
 pub(super) const fn is_like(distance: usize, length: usize) -> bool {
     distance.abs_diff(length) <= length / 8
 }
@@ -63,23 +63,23 @@ pub(super) fn words(kernels: &[Kernel]) -> Vec<u64> {
     out
 }
 
-/// What is known of a word.
+/// Statistics of a word.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     hash: u64,
     last: u32,
     count: u32,
-    /// The distance of most of its pairs, as a majority vote, and what is left of the votes.
+    /// Most common distance by majority vote, and the remaining votes.
     distance: u32,
     votes: u32,
-    /// Distances that are alike, and exactly the same.
+    /// Number of distances that are alike, and number that are equal.
     regular: u32,
     exact: u32,
-    /// Time without a kernel before it, ns.
+    /// Idle time before its occurrences, ns.
     idle: u64,
 }
 
-/// The period of the youngest kernels, unless they have none.
+/// Period of the latest kernels, if they have one.
 pub(super) fn find(kernels: &[Kernel]) -> Option<Period> {
     let mut window = FIRST_WINDOW.min(kernels.len());
     loop {
@@ -96,7 +96,7 @@ fn find_in(kernels: &[Kernel]) -> Option<Period> {
     measure(&mut table, &places, kernels);
     let mut regular: Vec<&Word> = table.iter().filter(|word| is_regular(word)).collect();
     regular.sort_unstable_by_key(|word| (word.distance, word.hash));
-    // Words of about one distance belong to one period.
+    // Words with similar distances belong to one period.
     let alike = regular.chunk_by(|one, next| next.distance - one.distance <= one.distance / 50);
     let cover = |words: &[&Word]| {
         let covered = words
@@ -116,7 +116,7 @@ fn find_in(kernels: &[Kernel]) -> Option<Period> {
     })
 }
 
-/// All words with their distances, and the word at each place.
+/// All words with their distances, and the word at each position.
 fn count(kernels: &[Kernel]) -> (Vec<Word>, Vec<u32>) {
     let mut known: FastMap<u64, u32> = FastMap::default();
     let mut table: Vec<Word> = Vec::new();
@@ -150,7 +150,7 @@ fn count(kernels: &[Kernel]) -> (Vec<Word>, Vec<u32>) {
     (table, places)
 }
 
-/// How many distances of each word are those of most, and how long nothing ran before it.
+/// Counts regular distances of each word, and the idle time before it.
 fn measure(table: &mut [Word], places: &[u32], kernels: &[Kernel]) {
     for word in table.iter_mut() {
         word.last = u32::MAX;
@@ -174,8 +174,8 @@ fn is_regular(word: &Word) -> bool {
     word.count >= MIN_COUNT && word.distance > 1 && f64::from(word.regular) >= f64::from(pairs) * MIN_REGULAR
 }
 
-/// The word that begins a step: the one before which the GPU waits, where one stands out. Else one that the words alone
-/// decide, so that steps stay where they are when kernels come.
+/// The word that begins a step: the one before which the GPU idles, if one stands out. Otherwise the choice depends on
+/// the words alone, so that steps do not move when kernels arrive.
 fn anchor<'a>(words: &[&'a Word]) -> &'a Word {
     let most = words.iter().map(|word| word.regular).max().unwrap_or(0);
     let often = || words.iter().copied().filter(|word| word.regular >= most - most / 10);
@@ -210,7 +210,7 @@ mod tests {
         find(&kernels(whats)).map(|period| period.length)
     }
 
-    /// A step of a network: each second layer is of another kind, as in models whose tensors alternate.
+    /// A step of a neural network whose even and odd layers differ, as in models with alternating tensors.
     fn token(layers: usize) -> Vec<u32> {
         let mut out = vec![100, 101];
         for layer in 0..layers {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_period_is_found_and_none_where_there_is_none() {
+    fn the_shortest_period_is_found_if_there_is_one() {
         let sequence: Vec<u32> = (0..300).map(|i| [1, 2, 2, 3, 1, 4][i % 6]).collect();
         assert_eq!(length(&sequence), Some(6));
         let mut disturbed = sequence;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_longer_than_any_window_are_found_and_an_epoch_is_none() {
+    fn steps_longer_than_any_window_are_found() {
         let mut seed = 9u64;
         let mut random = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

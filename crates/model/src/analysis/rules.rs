@@ -1,4 +1,4 @@
-//! The rules: each looks for one thing that is worth a look.
+//! Rules: each looks for one kind of problem.
 
 use roctop_ring::record::{Domain, direction};
 
@@ -11,15 +11,15 @@ use crate::{LaneKey, Snapshot};
 use roctop_trace::item::{KernelId, Nanos, OperationId, Span, ThreadId};
 use roctop_trace::units;
 
-/// Slices of each of so many lanes that are looked through.
+/// Number of slices per lane that are inspected for this many lanes.
 fn each(lanes: usize) -> usize {
-    (super::MOST_SLICES / lanes.max(1)).max(500)
+    (super::MAX_SLICES / lanes.max(1)).max(500)
 }
 
-/// The most alerts of one rule.
-const MOST: usize = 5;
+/// Maximum number of alerts per rule.
+const MAX_ALERTS_PER_RULE: usize = 5;
 
-/// What is worth a look in a stretch, the worst first.
+/// Alerts for a span, most severe first.
 pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     let mut out = Vec::new();
     lost(snap, &mut out);
@@ -63,7 +63,7 @@ fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
             .filter(|lane| matches!(lane.key, LaneKey::Api(..)))
             .count(),
     );
-    for row in rows.into_iter().take(MOST) {
+    for row in rows.into_iter().take(MAX_ALERTS_PER_RULE) {
         let name = snap.names.operation(row.id).map_or("?", |name| &name.operation.name);
         let lanes = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Api(..)));
         let last = lanes.filter_map(|lane| {
@@ -123,7 +123,7 @@ fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
             about: 0,
             text: format!("open for {}: {text}", units::duration(age)),
             why: format!(
-                "told when open for longer than {}",
+                "reported when open for longer than {}",
                 units::duration(snap.thresholds.hang)
             ),
             weight: age as f64,
@@ -171,7 +171,7 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 "{name} gap of {} at {at}, host {doing}",
                 units::duration(longest.span.duration())
             ),
-            why: format!("the longest; told beyond {}", units::duration(limits.long_gap)),
+            why: format!("the longest; reported beyond {}", units::duration(limits.long_gap)),
             weight: row.share(longest.span.duration()),
             evidence: Evidence::Stretch(lane, longest.span),
         });
@@ -194,7 +194,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 units::count(row.kernels)
             ),
             why: format!(
-                "submitted only when the stream had run dry; told beyond {} % of the time",
+                "submitted only when the stream had run dry; reported beyond {} % of the time",
                 units::percent(limits.launch)
             ),
             weight: share,
@@ -213,7 +213,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 units::duration(limits.short)
             ),
             why: format!(
-                "each costs a launch; told beyond {} % of the kernels",
+                "each costs a launch; reported beyond {} % of the kernels",
                 units::percent(limits.shorts)
             ),
             weight: shorts / 2.0,
@@ -222,7 +222,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     }
 }
 
-/// The kernel with most calls on a GPU.
+/// The kernel with most launches on a GPU.
 fn greatest_kernel(snap: &Snapshot, agent: roctop_trace::item::AgentId) -> Option<KernelId> {
     let calls = |row: &crate::snapshot::KernelRow| {
         let here = row.numbers.cells.iter().filter(|cell| {
@@ -246,7 +246,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
         let LaneKey::Api(thread, 0) = lane.key else { continue };
         let blocks = |what: u32| snap.names.blocks(OperationId(what));
         let (mut waited, mut longest) = (0u64, None::<crate::Slice>);
-        // From the youngest on, as far back as the stretch or as many as are looked through.
+        // From the latest slice backwards, to the begin of the span or the maximum number of slices.
         let (mut looked, mut since) = (0, stretch.begin);
         for call in lane.recent(most).take_while(|call| call.span.end >= stretch.begin) {
             looked += 1;
@@ -279,7 +279,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
                 units::percent(share)
             ),
             why: format!(
-                "of the last {} in calls that wait for the GPU; told beyond {} %",
+                "of the last {} in calls that wait for the GPU; reported beyond {} %",
                 units::duration(looked_at),
                 units::percent(snap.thresholds.sync)
             ),
@@ -297,14 +297,14 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
             continue;
         };
         let times = stat.max as f64 / median as f64;
-        // What is short varies by its nature.
+        // Durations of short kernels vary by nature.
         if times > snap.thresholds.outlier && stat.max > 100_000 && !snap.names.is_internal(row.id) {
             found.push((times, row.id, stat.max));
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let most = each(snap.lanes.iter().filter(|lane| has_kernels(lane.key)).count());
-    for (times, id, max) in found.into_iter().take(MOST) {
+    for (times, id, max) in found.into_iter().take(MAX_ALERTS_PER_RULE) {
         let lanes = snap.lanes.iter().filter(|lane| has_kernels(lane.key));
         let longest = lanes.filter_map(|lane| {
             let own = lane.recent(most).filter(|slice| slice.what == id.0);
@@ -321,7 +321,7 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
                 units::elide(name, 40),
                 units::duration(max)
             ),
-            why: format!("told beyond {:.0}× the median", snap.thresholds.outlier),
+            why: format!("reported beyond {:.0}× the median", snap.thresholds.outlier),
             weight: 0.1 + times.log10() / 100.0,
             evidence: longest
                 .filter(|(_, slice)| is_kept(slice))
@@ -334,7 +334,7 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
 
 fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
     for (at, row) in snap.values.copies.iter().enumerate() {
-        // Classes that begin at 1 MiB.
+        // Size classes from 1 MiB on.
         let large = row
             .classes
             .iter()
@@ -363,7 +363,7 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
                     units::bandwidth(speed)
                 ),
                 why: format!(
-                    "copies of 1 MiB and more; told below {}: pageable memory, or a busy link",
+                    "copies of 1 MiB and more; reported below {}: pageable memory, or a busy link",
                     units::bandwidth(snap.thresholds.slow_copy)
                 ),
                 weight: 0.2,
@@ -373,7 +373,7 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
     }
 }
 
-/// Whether an operation is one that a launch is made with.
+/// Whether an operation launches kernels.
 pub fn launches(snap: &Snapshot, id: OperationId) -> bool {
     snap.names
         .operation(id)

@@ -1,4 +1,4 @@
-//! Iterations: a ROC-TX range that comes again and again, or a sequence of kernels that repeats.
+//! Iterations: a repeated ROC-TX range, or a repeating sequence of kernels.
 
 use std::sync::Arc;
 
@@ -8,57 +8,57 @@ use crate::table::pattern;
 use crate::{FastMap, Lane, LaneKey, Mode, Slice, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, Nanos, Span, TextId};
 
-/// Steps that are listed: the youngest.
+/// Maximum number of listed steps: the latest.
 const MAX_STEPS: usize = 4096;
-/// Ranges of a lane in which steps are looked for.
+/// Maximum number of ranges per lane that are searched for steps.
 const MAX_RANGES: usize = 8 * MAX_STEPS;
-/// A range that came less often is no step.
-const FEWEST: usize = 3;
-/// Kernels in which steps are looked for while the program runs: once a second.
+/// Minimum number of occurrences of a range that is a step.
+const MIN_OCCURRENCES: usize = 3;
+/// Number of kernels searched for steps in a live session, once per second.
 const LIVE_KERNELS: usize = 1 << 18;
-/// The same in a recording: once.
+/// Number of kernels searched for steps in a recording, once.
 const REPLAY_KERNELS: usize = 1 << 20;
 
-/// What is taken as a step.
+/// Source of steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Ranges of one pattern of texts, in one lane.
+    /// Ranges of one text pattern in a lane.
     Ranges(LaneKey, Arc<str>),
-    /// A sequence of kernels of a lane that repeats.
+    /// A repeating kernel sequence of a lane.
     Period(LaneKey, Period),
 }
 
-/// One step.
+/// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// From when to when.
+    /// Its time.
     pub span: Span,
-    /// Its text; empty for a period.
+    /// Text of its range; empty for a period.
     pub text: Arc<str>,
-    /// Share of it in which a GPU ran a kernel, the mean over the GPUs that work.
+    /// Share of its time in which a GPU ran a kernel: mean over the GPUs with work.
     pub busy: f64,
     /// Whether it took much longer than most.
     pub is_outlier: bool,
 }
 
-/// Steps of one kind, in order of begin.
+/// Steps of one source, sorted by begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
-    /// What is taken as a step.
+    /// Source.
     pub source: Source,
     /// The steps.
     pub steps: Vec<Step>,
-    /// From when on they were looked for; none: in the whole run.
+    /// Begin of the searched time; `None` for the whole run.
     pub since: Option<Nanos>,
-    /// Median of their durations, ns.
+    /// Median duration, ns.
     pub median: u64,
-    /// 99 of 100 are shorter, ns; the longest when there are fewer than 100.
+    /// 99th percentile of the duration, ns; the maximum if there are fewer than 100.
     pub p99: u64,
-    /// How many took much longer than most.
+    /// Number of outliers.
     pub outliers: usize,
 }
 
-/// All that can be taken as a step, the likeliest first.
+/// Possible sources of steps, most likely first.
 pub fn sources(snap: &Snapshot) -> Vec<Source> {
     let mut found: Vec<(u16, u64, Source)> = Vec::new();
     for lane in snap.lanes.iter() {
@@ -70,7 +70,7 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
         let mut patterns: Vec<(Arc<str>, usize, u64)> = Vec::new();
         let mut last: Option<(u32, usize)> = None;
         for slice in lane.recent(MAX_STEPS).filter(|slice| slice.shape == 0) {
-            // The same text again: the same pattern.
+            // Same text, same pattern.
             let at = last.filter(|known| known.0 == slice.what).map(|known| known.1);
             let at = at.unwrap_or_else(|| {
                 let text = pattern(snap.names.text(TextId(slice.what)));
@@ -84,7 +84,7 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
             patterns[at].1 += 1;
             patterns[at].2 = patterns[at].2.saturating_add(slice.span.duration());
         }
-        let often = patterns.into_iter().filter(|known| known.1 >= FEWEST);
+        let often = patterns.into_iter().filter(|known| known.1 >= MIN_OCCURRENCES);
         found.extend(often.map(|(text, _, total)| (level, total, Source::Ranges(lane.key, text))));
     }
     found.sort_by_key(|(level, total, _)| (*level, std::cmp::Reverse(*total)));
@@ -93,8 +93,8 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
     out
 }
 
-/// The youngest kernels of a lane in order of begin, and whether they are all that there were. The run-time's own are left
-/// out: whether it copies by a kernel depends on the copy, not on the step.
+/// Latest kernels of a lane, sorted by begin, and whether these are all. The run-time's own kernels are left out:
+/// whether it copies by a kernel depends on the copy, not on the step.
 fn sequence(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
     let most = match snap.mode {
         Mode::Live => LIVE_KERNELS,
@@ -115,7 +115,7 @@ fn sequence(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
     (kernels, lane.total <= most.min(lane.kept()) as u64)
 }
 
-/// The period of the lane with most kernels.
+/// Period of the lane with most kernels.
 fn period(snap: &Snapshot) -> Option<Source> {
     let lane = snap
         .lanes
@@ -125,10 +125,10 @@ fn period(snap: &Snapshot) -> Option<Source> {
     Some(Source::Period(lane.key, period::find(&sequence(snap, lane).0)?))
 }
 
-/// Spans of the steps of a kind with their texts, and since when they were looked for.
+/// Spans and texts of steps, and the begin of the searched time.
 type Found = (Vec<(Span, Arc<str>)>, Option<Nanos>);
 
-/// The ranges of one pattern of texts in a lane.
+/// Ranges of one text pattern in a lane.
 fn ranges(snap: &Snapshot, key: LaneKey, wanted: &str) -> Found {
     let Some(lane) = snap.lane(key) else {
         return Found::default();
@@ -146,7 +146,7 @@ fn ranges(snap: &Snapshot, key: LaneKey, wanted: &str) -> Found {
     (spans.collect(), since.flatten().map(|slice| slice.span.begin))
 }
 
-/// From each beginning of a sequence to the next.
+/// Spans between begins of a sequence.
 fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
     let Some(lane) = snap.lane(key) else {
         return Found::default();
@@ -155,7 +155,7 @@ fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
     let words = period::words(&kernels);
     let begins: Vec<usize> = (0..words.len()).filter(|&at| words[at] == period.anchor).collect();
     let pairs = begins.windows(2);
-    // Where something else came between, there is no step.
+    // Where other kernels interrupt the sequence, there is no step.
     let steps = pairs.filter(|pair| period::is_like(pair[1] - pair[0], period.length));
     let spans = steps.map(|pair| Span {
         begin: kernels[pair[0]].begin,
@@ -165,7 +165,7 @@ fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
     (spans.map(|span| (span, "".into())).collect(), since)
 }
 
-/// The steps of a kind.
+/// Steps of a source.
 pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
     let (mut spans, mut since) = match source {
         Source::Ranges(key, wanted) => ranges(snap, *key, wanted),
@@ -186,7 +186,7 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
             .unwrap_or(0)
     };
     let (median, p99) = (at(0.5), at(0.99));
-    // Much longer: a fifth above the median, and beyond what three of four do by twice their spread.
+    // An outlier exceeds the median by a fifth, and the third quartile by twice the interquartile range.
     let limit = (median + median / 5).max(at(0.75) + 2 * at(0.75).saturating_sub(at(0.25)));
     let gpus = snap.gpus();
     let working = gpus.iter().filter(|gpu| gpu.row.dispatches > 0);
@@ -250,7 +250,7 @@ mod tests {
         assert!(begins.iter().all(|begin| *begin == begins[0]), "{begins:?}");
     }
 
-    /// A model of 32 layers, 452 kernels a token, with the run-time's own copies in between.
+    /// A model of 32 layers and 452 kernels per token, with copies of the run-time in between.
     fn deep(tokens: u64, options: Options) -> Arc<Snapshot> {
         let mut store = Store::new(options);
         store.apply(&Item::Kernel(Fact {
@@ -265,7 +265,7 @@ mod tests {
         };
         for token in 0..tokens {
             (0..2).for_each(|at| put(20 + at));
-            // Tensors of every second layer are of another kind.
+            // Every second layer has tensors of another kind.
             (0..32 * 14).for_each(|at| put(if at % 14 == 5 { 30 + at / 14 % 2 } else { at % 14 }));
             (2..4).for_each(|at| put(20 + at));
             (0..token % 3).for_each(|_| put(99));
@@ -290,7 +290,7 @@ mod tests {
             assert!(found.steps.len() >= 58, "{} steps of 60", found.steps.len());
             assert_eq!(found.since, None);
         }
-        // What is not looked at is said.
+        // The searched time is reported if it is not the whole run.
         let options = Options {
             slices: 10_000,
             ..Options::default()

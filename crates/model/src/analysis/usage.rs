@@ -1,4 +1,4 @@
-//! How GPUs were used: compute, copies, both at once, neither, and the gaps.
+//! Use of GPUs: compute, copies, both, neither, and gaps.
 
 use roctop_ring::record::engine;
 
@@ -6,77 +6,77 @@ use super::overlap;
 use crate::{FastMap, LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
 
-/// Gaps kept of a GPU: the longest.
-const MOST_GAPS: usize = 200;
-/// A wait for the next launch is shorter than this; what is longer is a gap, ns.
-const BETWEEN: u64 = 1_000_000;
+/// Maximum number of gaps per GPU: the longest are kept.
+const MAX_GAPS: usize = 200;
+/// Maximum wait for the next launch; a longer one is a gap, ns.
+const MAX_LAUNCH_WAIT: u64 = 1_000_000;
 
-/// A stretch in which a GPU neither ran a kernel nor copied.
+/// A span in which a GPU neither ran a kernel nor copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gap {
-    /// Which GPU.
+    /// The GPU.
     pub agent: AgentId,
-    /// From when to when.
+    /// Its time.
     pub span: Span,
-    /// The kernel that ended it: its lane and itself; none when it goes on or a copy did.
+    /// Lane and slice of the kernel that ended it; `None` if a copy ended it or it still lasts.
     pub next: Option<(LaneKey, Slice)>,
 }
 
-/// How one GPU was used in a stretch of time.
+/// Use of one GPU during a span.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Which GPU: the agent of the process that used it, or the GPU that several share.
+    /// The GPU: an agent of the process that used it, or the shared GPU of several.
     pub agent: AgentId,
-    /// It as the agent of each process that used it.
+    /// Its agents in the processes that used it.
     pub agents: Vec<AgentId>,
-    /// Of which stretch.
+    /// Analysed span.
     pub stretch: Span,
-    /// Nanoseconds in which at least one kernel ran, those among them that have not ended.
+    /// Time with at least one kernel, also incomplete ones, ns.
     pub compute: u64,
-    /// Nanoseconds in which at least one copy from or to it ran.
+    /// Time with at least one copy from or to it, ns.
     pub copy: u64,
-    /// Nanoseconds in which both did.
+    /// Time with both, ns.
     pub overlap: u64,
-    /// Nanoseconds in which neither did.
+    /// Time with neither, ns.
     pub idle: u64,
-    /// When at least one kernel ran.
+    /// Spans with at least one kernel.
     pub(super) computing: Vec<Span>,
-    /// Durations of all kernels: more than `compute` when some ran at once.
+    /// Sum of kernel durations, ns; exceeds `compute` if kernels ran concurrently.
     pub kernel_time: u64,
-    /// Kernels that began in the stretch.
+    /// Number of kernels that began in the span.
     pub kernels: u64,
-    /// Those among them that were shorter than the threshold for short ones.
+    /// Number of these shorter than the threshold.
     pub short: u64,
-    /// Kernels that were submitted only when their stream had run dry, with a short wait before.
+    /// Number of kernels that were submitted after their stream had become idle, after a short wait.
     pub starved: u64,
-    /// Nanoseconds in which at least one stream waited so and no kernel ran.
+    /// Time in which at least one stream waited for a launch and no kernel ran, ns.
     pub starving: u64,
-    /// Gaps beyond the threshold, the longest first.
+    /// Gaps beyond the threshold, longest first.
     pub gaps: Vec<Gap>,
-    /// How many there are in all.
+    /// Number of all gaps.
     pub gap_count: u64,
-    /// The longest time without work.
+    /// Longest idle time, ns.
     pub longest: u64,
 }
 
 impl Usage {
-    /// A part of the stretch as a share.
+    /// `nanos` as a share of the span.
     pub fn share(&self, nanos: u64) -> f64 {
         nanos as f64 / self.stretch.duration().max(1) as f64
     }
 
-    /// How many kernels ran at once, on the average, while any did.
+    /// Mean number of concurrent kernels while any ran.
     pub fn concurrency(&self) -> Option<f64> {
         (self.compute > 0).then(|| self.kernel_time as f64 / self.compute as f64)
     }
 }
 
-/// Whether a lane holds kernels.
+/// Whether a lane contains kernels.
 pub const fn has_kernels(key: LaneKey) -> bool {
     matches!(key, LaneKey::Stream(..) | LaneKey::Queue(..))
 }
 
-/// The youngest part of a stretch of which all slices of GPUs are kept, and not more than `most` of a lane.
+/// Latest part of a span of which all GPU slices are kept, at most `max_slices` per lane.
 pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
     let mut stretch = wanted;
     let lanes = || {
@@ -96,7 +96,7 @@ pub fn kept(snap: &Snapshot, wanted: Span, most: usize) -> Span {
     stretch
 }
 
-/// Joins spans that touch; they come by begin.
+/// Merges touching spans, which are sorted by begin.
 pub(super) fn union(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     let mut out: Vec<Span> = Vec::new();
     for span in spans {
@@ -112,16 +112,16 @@ pub(super) fn total(spans: impl Iterator<Item = Span>) -> u64 {
     spans.fold(0, |sum, span| sum.saturating_add(span.duration()))
 }
 
-/// The part of a span that lies within another.
+/// Intersection of two spans.
 pub(crate) fn clip(span: Span, within: Span) -> Option<Span> {
     let (begin, end) = (span.begin.max(within.begin), span.end.min(within.end));
     (begin < end).then_some(Span { begin, end })
 }
 
-/// How the GPUs that had work were used in a stretch.
+/// Use of each GPU that had work during a span.
 pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
     let is_gpu = |id: AgentId| snap.names.agent(id).is_none_or(|agent| agent.kind != AgentKind::Cpu);
-    // Each process has agents of its own for the GPUs that it shares with others.
+    // Processes that share a GPU have different agents for it.
     let place = |id: AgentId| {
         let agent = snap.names.agent(id).filter(|agent| !agent.name.is_empty())?;
         Some(snap.names.node_of(agent))
@@ -194,7 +194,7 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
             .unwrap_or_default();
         let is_own = |slice: &&Slice| {
             let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
-            // What a call copied itself may be the processor's work: the device is not known to have copied then.
+            // The CPU may have made a copy of a call itself; it does not show that the device copied.
             let route = route.filter(|route| route.engine != engine::CALL);
             let ends = route.map_or([None, None], |route| [route.source, route.destination]);
             ends.into_iter().flatten().any(|end| agents.contains(&end))
@@ -221,7 +221,7 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
     usage
 }
 
-/// Work that a GPU has and that has not ended: a span by lane, from the submission or the end of what was before it.
+/// Incomplete work of a GPU: a span by lane, from its submission or the end of the work before it.
 fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
     if !snap.is_running() {
         return Vec::new();
@@ -249,12 +249,12 @@ fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
     spans.collect()
 }
 
-/// Waits of a stream for the next launch: submitted when it had run dry.
+/// Waits of a stream for the next launch: kernels submitted after it had become idle.
 fn starve(usage: &mut Usage, slices: &[Slice], waits: &mut Vec<Span>) {
     let mut end = 0;
     for slice in slices {
         let wait = slice.span.begin.saturating_sub(end);
-        if end > 0 && slice.submit >= end && wait < BETWEEN && slice.span.begin >= usage.stretch.begin {
+        if end > 0 && slice.submit >= end && wait < MAX_LAUNCH_WAIT && slice.span.begin >= usage.stretch.begin {
             usage.starved += 1;
             waits.push(Span {
                 begin: end,
@@ -295,25 +295,25 @@ fn gaps(usage: &mut Usage, busy: &[Span], kernels: &[(LaneKey, Slice)], least: u
         });
     }
     usage.gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
-    usage.gaps.truncate(MOST_GAPS);
+    usage.gaps.truncate(MAX_GAPS);
 }
 
-/// What ran in a range of time.
+/// Activity in a time range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measure {
-    /// By GPU; empty when slices are not kept.
+    /// By GPU; empty if slices are not kept.
     pub usage: Vec<Usage>,
-    /// By kernel: how many touch the range, and nanoseconds within; the most first.
+    /// (kernel, number of launches, ns in the range), sorted by ns.
     pub kernels: Vec<(roctop_trace::item::KernelId, u64, u64)>,
-    /// By direction: copies, bytes, nanoseconds, of those that ended in the range.
+    /// (direction, copies, bytes, ns) of copies that ended in the range.
     pub copies: Vec<(u16, u64, u64, u64)>,
-    /// Whether all slices of the range were kept; else only what the lanes' sums say is known.
+    /// Whether all slices of the range were kept; otherwise the values come from the lanes' sums.
     pub is_whole: bool,
 }
 
-/// Measures a range.
+/// Measures a time range.
 pub fn measure(snap: &Snapshot, range: Span) -> Measure {
-    let is_whole = kept(snap, range, 4 * super::MOST_SLICES) == range;
+    let is_whole = kept(snap, range, 4 * super::MAX_SLICES) == range;
     if !is_whole {
         return Measure::default();
     }
@@ -351,7 +351,7 @@ pub fn measure(snap: &Snapshot, range: Span) -> Measure {
     out
 }
 
-/// Busy nanoseconds of a GPU in a stretch by its lane's sums, for when slices are not kept.
+/// Busy ns of a GPU from its lane's sums, if slices are not kept.
 pub fn busy(snap: &Snapshot, agent: AgentId, from: Nanos, to: Nanos) -> u64 {
     snap.lane(LaneKey::Agent(agent)).map_or(0, |lane| lane.busy(from, to))
 }

@@ -1,11 +1,11 @@
-//! Two runs beside each other: which kernels became slower or faster, and whether that is more than noise.
+//! Compares two runs: which kernels became slower or faster, beyond noise.
 
 use crate::Snapshot;
-use crate::analysis::change::{ERRORS, FEWEST, LEAST, Sample, compare};
+use crate::analysis::change::{MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, compare};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What is to be said of a kernel.
+/// Verdict on a kernel, in a word.
 fn verdict(before: Sample, after: Sample) -> &'static str {
     match (before.count, after.count) {
         (0, _) => "new",
@@ -14,7 +14,7 @@ fn verdict(before: Sample, after: Sample) -> &'static str {
     }
 }
 
-/// By name: kernels of one name that differ in registers or LDS are rows of their own elsewhere.
+/// Statistics by name: kernels that differ only in registers or LDS are merged.
 fn kernels(snapshot: &Snapshot) -> BTreeMap<&str, Sample> {
     let mut kernels = BTreeMap::new();
     for row in snapshot.values.kernels.iter().filter(|row| row.numbers.stat.timed > 0) {
@@ -26,7 +26,7 @@ fn kernels(snapshot: &Snapshot) -> BTreeMap<&str, Sample> {
     kernels
 }
 
-/// Writes the table, the greatest change of time in all first.
+/// Writes the table, sorted by change of total time.
 pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     let (old, new) = (kernels(before), kernels(after));
     let mut names: Vec<&str> = old.keys().chain(new.keys()).copied().collect();
@@ -68,8 +68,8 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
     }
     writeln!(
         out,
-        "\nnoise: the means differ by less than {ERRORS} standard errors or {} %; too few: fewer than {FEWEST} launches",
-        LEAST * 100.0
+        "\nnoise: the means differ by less than {SIGNIFICANT_ERRORS} standard errors or {} %; too few: fewer than {MIN_SAMPLES} launches",
+        MIN_CHANGE * 100.0
     )
 }
 

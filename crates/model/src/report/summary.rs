@@ -1,4 +1,4 @@
-//! Tables of a run as text or JSON.
+//! Summary of a run, as text or JSON.
 
 use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::stats::Stat;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-const TOP: usize = 20;
+const MAX_ROWS: usize = 20;
 
-/// Aligned tables, largest first. `whole` is what there was before a filter.
+/// Writes aligned tables, largest first. `whole` has the totals before a filter.
 pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> io::Result<()> {
     let values = &snapshot.values;
     let totals = values.totals;
@@ -34,8 +34,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         totals.dispatches, totals.internal, totals.copies, totals.calls, totals.markers, totals.lost
     )?;
     if totals.suspect > 0 {
-        let text =
-            "kernels and copies have begin and end exchanged, or times that cannot be (these count as without times)";
+        let text = "kernels and copies have begin and end swapped, or invalid times (these count as untimed)";
         writeln!(out, "  {} {text}", totals.suspect)?;
     }
     for row in &values.processes {
@@ -58,7 +57,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
             whole.dispatches, whole.copies, whole.calls, whole.markers
         );
     }
-    // Of a process without a ring nothing is known but its end.
+    // Of a process without a ring, only its end is known.
     if totals.records() == 0 && values.processes.iter().any(|row| !row.process.exe.is_empty()) {
         return writeln!(
             out,
@@ -74,7 +73,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     open(snapshot, out)
 }
 
-/// How long it took: without records, from the program's start to its end.
+/// Duration of the run; without records, from the program's start to its end.
 fn elapsed(snapshot: &Snapshot) -> u64 {
     let rows = snapshot.values.processes.iter();
     let lives = rows.filter_map(|row| {
@@ -85,11 +84,11 @@ fn elapsed(snapshot: &Snapshot) -> u64 {
     life.unwrap_or_else(|| snapshot.elapsed())
 }
 
-/// Why a program without a ring was not recorded.
+/// Reason why a program without a ring was not recorded.
 fn nothing(snapshot: &Snapshot) -> String {
     let why = snapshot.missed.as_deref().unwrap_or(
         "the program used neither a ROCm run-time nor ROC-TX, or the collector was not loaded into it (a cleared environment), or \
-         it could not write to the session's tmpfs ('roctop doctor' tells more)",
+         it could not write to the session's tmpfs ('roctop doctor' shows more)",
     );
     format!("nothing was recorded: {why}")
 }
@@ -119,7 +118,7 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL",
         "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us"
     )?;
-    for row in rows.iter().take(TOP) {
+    for row in rows.iter().take(MAX_ROWS) {
         let stat = &row.numbers.stat;
         let name = snapshot.names.kernel(row.id).map_or("?", |known| &known.kernel.name);
         writeln!(
@@ -133,13 +132,13 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
             micros(Some(stat.max)),
         )?;
     }
-    if rows.len() > TOP {
-        writeln!(out, "          … {} more", rows.len() - TOP)?;
+    if rows.len() > MAX_ROWS {
+        writeln!(out, "          … {} more", rows.len() - MAX_ROWS)?;
     }
     Ok(())
 }
 
-/// What a row of copies has behind its route: those that calls made themselves have the calls' times.
+/// Suffix of a copy route: copies made by calls have the calls' times.
 fn maker(row: &CopyStat) -> &'static str {
     match row.route.engine {
         engine::CALL => ", by the call",
@@ -154,32 +153,32 @@ pub(crate) fn copy_name(snapshot: &Snapshot, row: &CopyStat) -> String {
     format!("{} {route}{}", direction::name(row.route.direction), maker(row))
 }
 
-/// The agent of the process whose copies these are.
+/// Agent of the process that made these copies.
 fn copy_agent(snapshot: &Snapshot, row: &CopyStat) -> Option<AgentId> {
     let mut ends = [row.route.destination, row.route.source].into_iter().flatten();
     ends.find(|&end| snapshot.names.gpu_of(end) != end)
 }
 
-/// Where the process whose copies these are stands among those of the GPU.
+/// Position of that process among those of the GPU.
 fn process_order(snapshot: &Snapshot, row: &CopyStat) -> Option<usize> {
     let agent = copy_agent(snapshot, row)?;
     let members = snapshot.names.members(snapshot.names.gpu_of(agent));
     members.iter().position(|&member| member == agent)
 }
 
-/// `r3 4242`: the process whose copies these are.
+/// `r3 4242`: the process that made these copies.
 fn copy_process(snapshot: &Snapshot, row: &CopyStat) -> String {
     copy_agent(snapshot, row).map_or_else(String::new, |agent| snapshot.names.agent_process(agent))
 }
 
-/// Routes of copies, the greatest total first. Which one a reader came to first has no influence.
+/// Copy routes, sorted by total; independent of reading order.
 fn sorted_copies(snapshot: &Snapshot) -> Vec<&CopyStat> {
     let mut rows: Vec<_> = snapshot.values.copies.iter().collect();
     rows.sort_by_key(|row| (Reverse(row.stat.total), row.route));
     rows
 }
 
-/// Functions, the greatest total first.
+/// API functions, sorted by total.
 fn sorted_api(snapshot: &Snapshot) -> Vec<&ApiRow> {
     let name = |row: &ApiRow| {
         snapshot
@@ -213,7 +212,7 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         of_sums.all(|part| !std::ptr::eq(part, *row))
     });
     let alone = alone.map(|row| (row, copy_name(snapshot, row)));
-    // A GPU that processes share has a row, and below it one for each process.
+    // A shared GPU has a row, followed by one per process.
     let shared = sums.iter().flat_map(|sum| {
         let mut parts: Vec<_> = sum.parts.iter().filter_map(|&at| all.get(at as usize)).collect();
         parts.sort_by_cached_key(|row| process_order(snapshot, row));
@@ -256,7 +255,7 @@ fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         "\n{:>9} {:>12} {:>11} {:>11} {:>7}  API",
         "CALLS", "TOTAL ms", "AVG us", "MAX us", "ERRORS"
     )?;
-    for row in rows.iter().take(TOP) {
+    for row in rows.iter().take(MAX_ROWS) {
         let name = snapshot
             .names
             .operation(row.id)
@@ -274,7 +273,7 @@ fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was running when the program ended.
+/// Writes the work that was open when the program ended.
 fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     for row in &snapshot.values.processes {
         let open = &row.open;
@@ -282,14 +281,14 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
             continue;
         }
         writeln!(out, "\nopen in process {}:", row.process.pid)?;
-        for call in open.calls.iter().take(TOP) {
+        for call in open.calls.iter().take(MAX_ROWS) {
             let name = snapshot
                 .names
                 .operation(call.operation)
                 .map_or("?", |known| &known.operation.name);
             writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
         }
-        // A queue holds the same few kernels over and over: each is a line, in order of its oldest dispatch.
+        // A queue contains the same few kernels repeatedly: one line for each, sorted by oldest dispatch.
         let mut kinds: Vec<((KernelId, QueueId), usize)> = Vec::new();
         for dispatch in &open.dispatches {
             let key = (dispatch.kernel, dispatch.queue);
@@ -298,7 +297,7 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
                 None => kinds.push((key, 1)),
             }
         }
-        for ((kernel, queue), count) in kinds.iter().take(TOP) {
+        for ((kernel, queue), count) in kinds.iter().take(MAX_ROWS) {
             let name = snapshot.names.kernel(*kernel).map_or("?", |known| &known.kernel.name);
             let times = if *count > 1 {
                 format!(", {count} times")
@@ -307,8 +306,8 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
             };
             writeln!(out, "  {name} on {}{times}", snapshot.names.queue_label(*queue))?;
         }
-        if kinds.len() > TOP {
-            writeln!(out, "  and {} more kernels", kinds.len() - TOP)?;
+        if kinds.len() > MAX_ROWS {
+            writeln!(out, "  and {} more kernels", kinds.len() - MAX_ROWS)?;
         }
         if open.copies > 0 {
             let plural = if open.copies == 1 { "copy" } else { "copies" };
@@ -318,7 +317,7 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A row of the flat tables: kind, name, calls, total, least, average, greatest, p50, p99 (ns), bytes, errors.
+/// A row of the flat tables: kind, name, then calls, total, minimum, mean, maximum, p50, p99 (ns), bytes, errors.
 type Flat = (&'static str, String, [Option<u64>; 9]);
 
 fn flat(snapshot: &Snapshot) -> Vec<Flat> {
@@ -354,7 +353,7 @@ fn flat(snapshot: &Snapshot) -> Vec<Flat> {
             .map_or("?", |known| &known.operation.name);
         rows.push(("api", name.to_owned(), numbers(&row.stat, None, Some(row.errors))));
     }
-    // The greatest total of each kind first; the order of kinds stays.
+    // Sorted by total within each kind.
     rows.sort_by_key(|row| {
         let kind = ["kernel", "copy", "api"].iter().position(|kind| *kind == row.0);
         (kind, Reverse(row.2[1]))
@@ -377,7 +376,7 @@ const COLUMNS: [&str; 11] = [
     "errors",
 ];
 
-/// One CSV table: a row a kernel, copy and API function. What is not known is empty.
+/// Writes one CSV table: a row per kernel, copy route and API function. Unknown values are empty.
 pub fn write_csv(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", COLUMNS.join(","))?;
     for (kind, name, numbers) in flat(snapshot) {
@@ -387,7 +386,7 @@ pub fn write_csv(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// One table of Markdown with the same rows.
+/// Writes the same rows as a Markdown table.
 pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", COLUMNS.join(" | "))?;
     writeln!(out, "| --- | --- |{}", " ---: |".repeat(COLUMNS.len() - 2))?;
@@ -399,7 +398,7 @@ pub fn write_markdown(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// The same as one JSON document. Times are ns, sizes bytes; its shape is stable.
+/// The summary as one JSON document: times in ns, sizes in bytes; the schema is stable.
 pub fn json(snapshot: &Snapshot) -> Value {
     let (values, totals) = (&snapshot.values, snapshot.values.totals);
     let kernels: Vec<Value> = values.kernels.iter().map(|row| kernel(snapshot, row)).collect();

@@ -1,14 +1,14 @@
-//! Thresholds for checks that run by themselves: `p99(gemm) > 2ms`.
+//! Thresholds for automated checks: `p99(gemm) > 2ms`.
 
 use crate::Snapshot;
 use crate::report::summary::copy_name;
 use crate::stats::{HISTOGRAMS, Stat};
 use roctop_trace::units;
 
-/// A median needs so many values.
-const LEAST: u64 = 20;
+/// Minimum number of values for a median.
+const MIN_MEDIAN_VALUES: u64 = 20;
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     P50,
@@ -30,7 +30,7 @@ impl Measure {
     }
 }
 
-/// Words of the measures.
+/// Names of the measures.
 const MEASURES: [(&str, Measure); 12] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
@@ -46,7 +46,7 @@ const MEASURES: [(&str, Measure); 12] = [
     ("lost", Measure::Lost),
 ];
 
-/// How it is compared.
+/// Comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Above,
@@ -62,39 +62,39 @@ const ORDERS: [(&str, Order); 4] = [
     ("<", Order::Below),
 ];
 
-/// What the reader of a wrong condition needs to know.
+/// Hint for an invalid condition.
 const SHAPE: &str = "expected as 'p99(gemm) > 2ms', 'errors(hipMalloc) > 0' or 'lost > 0'";
 
 fn measures() -> String {
     MEASURES.map(|known| known.0).join(", ")
 }
 
-/// Why a condition is none, or cannot be checked.
+/// Error of a threshold: invalid, or not checkable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// There is no sign of comparison in it.
+    /// Without a comparison operator.
     #[error("--fail-if '{0}' compares nothing; {SHAPE}")]
     NoComparison(String),
-    /// Its bracket is open.
+    /// With an unclosed bracket.
     #[error("--fail-if '{0}' does not close its bracket; {SHAPE}")]
     OpenBracket(String),
-    /// Its measure does not exist.
+    /// With an unknown measure.
     #[error("--fail-if: there is no measure '{0}'; there are {known}", known = measures())]
     NoMeasure(String),
-    /// Its measure lacks a name, or has one that it does not take.
+    /// The measure lacks a name, or does not take one.
     #[error("--fail-if '{0}': {SHAPE}")]
     Shape(String),
-    /// Its limit is no number, or has no unit.
+    /// The limit is not a number, or lacks a unit.
     #[error("--fail-if '{text}': '{limit}' is not {unit}")]
     Limit {
         /// The condition.
         text: String,
         /// Its limit.
         limit: String,
-        /// What the limit has to be.
+        /// Expected form of the limit.
         unit: &'static str,
     },
-    /// Nothing was recorded that it could be compared with.
+    /// Nothing was recorded for the comparison.
     #[error("--fail-if '{text}': {reason}")]
     Unknown {
         /// The condition.
@@ -104,24 +104,24 @@ pub enum ThresholdError {
     },
 }
 
-/// A condition that must not hold.
+/// A condition that must not be true.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
     measure: Measure,
-    /// Part of the names of kernels, copies or API functions, in any case; none for `lost`.
+    /// Part of the names of kernels, copies or API functions, case-insensitive; empty for `lost`.
     name: String,
     order: Order,
-    /// ns, or a plain number.
+    /// Limit in ns, or a plain number.
     limit: f64,
 }
 
 impl Threshold {
-    /// Reads `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
+    /// Parses `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
     pub fn parse(text: &str) -> Result<Self, ThresholdError> {
         let wrong = |kind: fn(String) -> ThresholdError| Err(kind(text.to_owned()));
         let found = ORDERS.iter().find_map(|(sign, order)| {
-            // Names of kernels have signs in them too.
+            // Kernel names contain comparison signs too.
             let from = text.rfind(')').unwrap_or(0);
             let at = from + text[from..].find(sign)?;
             Some((text[..at].trim(), text[at + sign.len()..].trim(), *order))
@@ -164,15 +164,15 @@ impl Threshold {
         })
     }
 
-    /// A line for each kernel, route of copies or function for which it holds.
+    /// A line for each kernel, copy route or function that exceeds the limit.
     ///
-    /// Errors: nothing that ran has such a name, or the value is not known; the reason is in the error.
+    /// Errors: no recorded name matches, or the value is unknown; the error has the reason.
     pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>, ThresholdError> {
         let lower = self.name.to_lowercase();
         let mut found = Vec::new();
         if self.measure == Measure::Lost {
             let lost = snapshot.values.totals.lost as f64;
-            return Ok(self.told("records", lost).into_iter().collect());
+            return Ok(self.line_if_exceeded("records", lost).into_iter().collect());
         }
         let mut any = false;
         for row in &*snapshot.values.kernels {
@@ -180,7 +180,7 @@ impl Threshold {
             let has_it = !matches!(self.measure, Measure::Errors | Measure::Bytes);
             if has_it && row.numbers.stat.calls > 0 && name.to_lowercase().contains(&lower) {
                 any = true;
-                found.extend(self.told(name, self.value(name, &row.numbers.stat)?));
+                found.extend(self.line_if_exceeded(name, self.value(name, &row.numbers.stat)?));
             }
         }
         for row in snapshot.values.copies.iter().filter(|row| row.stat.calls > 0) {
@@ -189,8 +189,8 @@ impl Threshold {
                 any = true;
                 found.extend(match self.measure {
                     Measure::Bytes if !row.has_bytes => None,
-                    Measure::Bytes => self.told(&name, row.sizes.total as f64),
-                    _ => self.told(&name, self.value(&name, &row.stat)?),
+                    Measure::Bytes => self.line_if_exceeded(&name, row.sizes.total as f64),
+                    _ => self.line_if_exceeded(&name, self.value(&name, &row.stat)?),
                 });
             }
         }
@@ -205,7 +205,7 @@ impl Threshold {
                     Measure::Errors => row.errors as f64,
                     _ => self.value(name, &row.stat)?,
                 };
-                found.extend(self.told(name, value));
+                found.extend(self.line_if_exceeded(name, value));
             }
         }
         if !any {
@@ -214,7 +214,7 @@ impl Threshold {
         Ok(found)
     }
 
-    /// Why nothing is compared.
+    /// Reason why nothing can be compared.
     fn absence(&self, snapshot: &Snapshot, lower: &str) -> String {
         let name = &self.name;
         if self.measure == Measure::Bytes {
@@ -239,13 +239,13 @@ impl Threshold {
         format!("no kernel, copy or API function that was recorded has '{name}' in its name")
     }
 
-    /// What is measured.
+    /// The measured value.
     ///
-    /// Errors: why it is not known.
+    /// Errors: the reason why it is unknown.
     fn value(&self, name: &str, stat: &Stat) -> Result<f64, ThresholdError> {
         let nanos = match self.measure {
             Measure::P50 => stat.quantiles.p50,
-            // Of fewer than 20, or 100, the longest one is the 95th, or 99th, percentile by nearest rank.
+            // With fewer than 20 (100) values, the maximum is the 95th (99th) percentile by nearest rank.
             Measure::P95 => stat.quantiles.p95.or((1..20).contains(&stat.timed).then_some(stat.max)),
             Measure::P99 => stat
                 .quantiles
@@ -264,8 +264,8 @@ impl Threshold {
         let Stat { calls, timed, .. } = *stat;
         Err(self.unknown(if timed == 0 {
             format!("{name} was recorded {calls} times, but never with a time")
-        } else if timed < LEAST {
-            format!("p50 needs {LEAST} times, and {name} was recorded with {timed}")
+        } else if timed < MIN_MEDIAN_VALUES {
+            format!("p50 needs {MIN_MEDIAN_VALUES} times, and {name} was recorded with {timed}")
         } else if stat.is_of_sums() {
             format!("a filter by place leaves no percentiles of {name}")
         } else {
@@ -280,8 +280,8 @@ impl Threshold {
         }
     }
 
-    /// A line if the condition holds.
-    fn told(&self, name: &str, value: f64) -> Option<String> {
+    /// A line if the limit is exceeded.
+    fn line_if_exceeded(&self, name: &str, value: f64) -> Option<String> {
         let holds = match self.order {
             Order::Above => value > self.limit,
             Order::AtLeast => value >= self.limit,
@@ -293,7 +293,7 @@ impl Threshold {
     }
 }
 
-/// A time as ns, or a plain number.
+/// Parses a time as ns, or a plain number.
 fn limit(text: &str, is_time: bool) -> Option<f64> {
     let digits = text
         .find(|c: char| c != '.' && c != '_' && !c.is_ascii_digit())
@@ -345,8 +345,8 @@ mod tests {
             ("lost(x) > 2", "expected as"),
             ("", "compares nothing"),
         ] {
-            let told = Threshold::parse(text).unwrap_err().to_string();
-            assert!(told.contains(word), "{text}: {told}");
+            let message = Threshold::parse(text).unwrap_err().to_string();
+            assert!(message.contains(word), "{text}: {message}");
         }
     }
 
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_for_no_value_are_true() {
+    fn missing_values_have_the_true_reason() {
         let filled = |full: bool, count: u64| {
             let mut stat = Stat::new(full);
             (0..count).for_each(|i| stat.add(1000 + i));
@@ -366,29 +366,29 @@ mod tests {
         let mut untimed = Stat::new(true);
         (0..3).for_each(|_| untimed.add_untimed());
         for measure in ["p50", "p95", "p99", "min", "max", "avg"] {
-            let told = reason(&format!("{measure}(gemm) > 1us"), &untimed);
-            assert!(told.contains("3 times, but never with a time"), "{told}");
+            let message = reason(&format!("{measure}(gemm) > 1us"), &untimed);
+            assert!(message.contains("3 times, but never with a time"), "{message}");
         }
-        let told = reason("p50(gemm) > 1us", &filled(true, 19));
+        let message = reason("p50(gemm) > 1us", &filled(true, 19));
         assert!(
-            told.contains("p50 needs 20 times, and gemm was recorded with 19"),
-            "{told}"
+            message.contains("p50 needs 20 times, and gemm was recorded with 19"),
+            "{message}"
         );
         for measure in ["p50", "p95", "p99"] {
-            let told = reason(&format!("{measure}(gemm) > 1us"), &filled(false, 234));
+            let message = reason(&format!("{measure}(gemm) > 1us"), &filled(false, 234));
             assert!(
-                told.contains("the first 1024 kernels that run; gemm came later"),
-                "{told}"
+                message.contains("the first 1024 kernels that run; gemm came later"),
+                "{message}"
             );
-            let told = reason(&format!("{measure}(gemm) > 1us"), &Stat::from(filled(true, 234).sum()));
-            assert!(told.contains("filter by place"), "{told}");
+            let message = reason(&format!("{measure}(gemm) > 1us"), &Stat::from(filled(true, 234).sum()));
+            assert!(message.contains("filter by place"), "{message}");
             let value = Threshold::parse(&format!("{measure}(gemm) > 1us")).unwrap();
             assert!(value.value("gemm", &filled(true, 234)).is_ok());
         }
     }
 
     #[test]
-    fn kernels_that_never_ran_are_told_from_others() {
+    fn kernels_that_never_ran_are_distinguished() {
         use crate::{Fresh, Options, Store};
         use roctop_trace::item::{Item, Kernel};
         let mut store = Store::new(Options::default());
@@ -397,11 +397,11 @@ mod tests {
             ..Kernel::default()
         }));
         let snapshot = store.snapshot(Fresh::All);
-        let told = |text: &str| {
+        let message = |text: &str| {
             let threshold = Threshold::parse(text).unwrap();
             threshold.exceeded(&snapshot).unwrap_err().to_string()
         };
-        assert!(told("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
-        assert!(told("p50(other) > 1us").contains("no kernel, copy or API function"));
+        assert!(message("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
+        assert!(message("p50(other) > 1us").contains("no kernel, copy or API function"));
     }
 }

@@ -1,53 +1,53 @@
-//! One block of a recording: a 48-byte header with checksums, then the payload, compressed when that pays.
+//! Block of a recording: a 48-byte header with checksums, then the payload, compressed if that saves space.
 
 use crc32fast::hash;
 
-/// First bytes of every block; a reader finds the next whole block by them after damage.
+/// First bytes of every block. After damage, the reader searches for them to find the next block.
 pub(super) const MAGIC: u32 = u32::from_le_bytes(*b"RBK1");
-/// Bytes of a block's header.
+/// Size of a block's header, bytes.
 pub(super) const HEADER: usize = 48;
-/// The largest payload that a reader accepts, bytes.
+/// Maximum size of a payload, bytes.
 pub(super) const MAX_PAYLOAD: u32 = 64 << 20;
 
-/// What a block holds. An open set.
+/// Content of a block. The set is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kind(pub(super) u8);
 
 impl Kind {
     /// A process's header page.
     pub(super) const PROCESS: Self = Self(1);
-    /// Texts: id, length, bytes.
+    /// Strings: id, length, bytes.
     pub(super) const TEXTS: Self = Self(2);
-    /// Fact slots, each run as its head says.
+    /// Fact slots; each fact's length is in its head.
     pub(super) const FACTS: Self = Self(3);
     /// Calibration samples.
     pub(super) const CALIBRATION: Self = Self(4);
     /// Record slots of one thread.
     pub(super) const RECORDS: Self = Self(5);
-    /// A number of records lost by one thread.
+    /// Number of records of one thread that were lost.
     pub(super) const LOST: Self = Self(6);
     /// Process-wide counters.
     pub(super) const COUNTERS: Self = Self(7);
-    /// What is open.
+    /// Open work.
     pub(super) const OPEN: Self = Self(8);
-    /// How the process ended.
+    /// Exit of the process.
     pub(super) const ENDED: Self = Self(9);
     /// The program's output.
     pub(super) const OUTPUT: Self = Self(10);
-    /// It was this late.
+    /// Time of a poll.
     pub(super) const NOW: Self = Self(11);
-    /// The recording was finished; nothing follows.
+    /// End of the recording.
     pub(super) const FINISHED: Self = Self(12);
-    /// What the driver told of the GPUs, see [`crate::sysfs::store`].
+    /// Driver readings of the GPUs, see [`crate::sysfs::store`].
     pub(super) const GAUGES: Self = Self(13);
-    /// A number of one thread's records that were in a segment which had to go.
+    /// Number of one thread's records in a segment that was removed because of the size limit.
     pub(super) const DROPPED: Self = Self(14);
     /// The index of a segment.
     pub(super) const INDEX: Self = Self(15);
-    /// Where the index of a segment begins; always its last block and always of one length.
+    /// Offset of the segment's index; always the last block, with a fixed size.
     pub(super) const FOOTER: Self = Self(16);
 
-    /// Whether it belongs into the file that always stays.
+    /// Whether it belongs in the file of facts, which is never removed.
     pub(super) const fn stays(self) -> bool {
         matches!(
             self,
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// A block's header.
+/// Header of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: Kind,
@@ -86,7 +86,7 @@ impl Head {
         bytes
     }
 
-    /// Reads a header; none when it is not a whole one.
+    /// Decodes a header; `None` if it is invalid.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEADER)?;
         let at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -105,7 +105,7 @@ impl Head {
     }
 }
 
-/// Where a block belongs.
+/// Process, ring and thread of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) process: u32,
@@ -113,7 +113,7 @@ pub(super) struct Owner {
     pub(super) tid: u32,
 }
 
-/// A whole block.
+/// Encodes a block.
 pub(super) fn encode(kind: Kind, owner: Owner, payload: &[u8]) -> Vec<u8> {
     let packed = if payload.len() >= 256 {
         lz4_flex::block::compress(payload)
@@ -137,7 +137,7 @@ pub(super) fn encode(kind: Kind, owner: Owner, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a block as it was given; none when it is damaged.
+/// Payload of a block, decompressed; `None` if it is damaged.
 pub(super) fn payload(head: Head, stored: &[u8]) -> Option<Vec<u8>> {
     if hash(stored) != head.payload_sum {
         return None;

@@ -1,4 +1,4 @@
-//! A stretch of time of a recording.
+//! Copies a time range of a recording into a new one.
 
 use super::index::Times;
 use super::reader::Clocks;
@@ -9,12 +9,12 @@ use roctop_trace::item::{ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::BTreeMap;
 
-/// Writes what touches `span` (CLOCK_BOOTTIME ns) to `recorder`, with all that names it. `read` is told of bytes as they
-/// are done with.
+/// Writes the records that overlap `span` (CLOCK_BOOTTIME ns) and all facts to `recorder`. `read` receives the number
+/// of bytes read so far, in steps.
 pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut recorder: Recorder) -> Result<Replay> {
     let mut clocks = Clocks::default();
     whole.deliver_facts(&mut clocks)?;
-    let mut within = Within {
+    let mut within = SpanFilter {
         clocks: clocks.0,
         span,
         is_inside: span.begin == 0,
@@ -25,22 +25,22 @@ pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut record
     Ok(replay)
 }
 
-/// Passes on what touches a time.
-struct Within<'a> {
+/// Filter that passes on what overlaps the span.
+struct SpanFilter<'a> {
     clocks: BTreeMap<ProcessId, Clock>,
     span: Span,
-    /// The last time that was told lies within.
+    /// Whether the last poll time was inside the span.
     is_inside: bool,
     sink: &'a mut dyn RawSink,
 }
 
-impl Within<'_> {
+impl SpanFilter<'_> {
     fn is_within(&self, at: u64) -> bool {
         (self.span.begin..=self.span.end).contains(&at)
     }
 }
 
-impl RawSink for Within<'_> {
+impl RawSink for SpanFilter<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let passes = match raw {
             Raw::Record(_, slots) => {
@@ -51,7 +51,7 @@ impl RawSink for Within<'_> {
                     } else if hsa.0 <= hsa.1 {
                         (clock.hsa(hsa.0), clock.hsa(hsa.1))
                     } else {
-                        // What has no time belongs to all times.
+                        // What has no time is kept.
                         return true;
                     };
                     end >= self.span.begin && begin <= self.span.end

@@ -1,4 +1,4 @@
-//! One file of a recording, read block by block. What is damaged is counted, and the next whole block goes on.
+//! One file of a recording, read block by block. Damage is counted, and reading continues at the next intact block.
 
 use super::block::{self, HEADER, Head, Kind, MAGIC};
 use super::index::{self, Entry};
@@ -11,30 +11,32 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes of the block that ends a segment.
+/// Size of the footer block that ends a segment, bytes.
 const FOOTER_BYTES: u64 = HEADER as u64 + 8;
 
 /// An open file of blocks.
 pub(super) struct File {
     file: std::fs::File,
-    /// Bytes.
+    /// File size, bytes.
     size: u64,
 }
 
-/// What lies at a place of a file.
+/// What is at an offset of a file.
 enum Found {
     Whole(Head, Vec<u8>),
-    /// A block that nobody wants; it was not read.
+    /// A block that was skipped without reading it.
     Unwanted,
-    /// Nothing that can be read, up to the next block that looks whole.
+    /// Unreadable bytes up to the next intact header.
     Damaged,
 }
 
 impl File {
-    /// Errors: it cannot be read, or is no ordinary file.
+    /// Opens a file of blocks.
+    ///
+    /// Errors: it cannot be opened, or is not a regular file.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let facts = path.metadata().map_err(Error::io("cannot open", path))?;
-        // A pipe would block its opener.
+        // Opening a pipe would block.
         if !facts.is_file() {
             return Err(Error::NotAFile(path.to_owned()));
         }
@@ -44,7 +46,7 @@ impl File {
         })
     }
 
-    /// The index of a whole segment; none when there is none or it is damaged.
+    /// Index of a complete segment; `None` if it is missing or damaged.
     pub(super) fn index(&self) -> io::Result<Option<Vec<Entry>>> {
         let Some(at) = self.size.checked_sub(FOOTER_BYTES) else {
             return Ok(None);
@@ -57,7 +59,7 @@ impl File {
         Ok(found.map(|(_, payload)| index::decode(&payload::words(&payload))))
     }
 
-    /// Delivers the wanted blocks; what was found goes to `replay`, and `read` is told of bytes as they are done with.
+    /// Delivers the wanted blocks. Counts go to `replay`; `read` receives the number of bytes that are done, in steps.
     pub(super) fn deliver(
         &self,
         want: &dyn Fn(&Entry) -> bool,
@@ -70,7 +72,7 @@ impl File {
         })
     }
 
-    /// As [`File::deliver`], but gives the place, header and payload of each wanted block to `visitor`.
+    /// As [`File::deliver`], but passes offset, header and payload of each wanted block to `visitor`.
     pub(super) fn visit(
         &self,
         want: &dyn Fn(&Entry) -> bool,
@@ -105,9 +107,9 @@ impl File {
         Ok(())
     }
 
-    /// What lies at a place, of which the index says `known`, and where the next thing begins.
+    /// What is at offset `at`, which the index describes as `known`, and the offset after it.
     fn at(&self, at: u64, known: Option<&Entry>, want: &dyn Fn(&Entry) -> bool) -> io::Result<(Found, u64)> {
-        // What the index says of a block that is not wanted is enough.
+        // For an unwanted block, the index entry is enough.
         if let Some(entry) = known
             && !want(entry)
         {
@@ -126,7 +128,7 @@ impl File {
         Ok((Found::Damaged, self.next_magic(at + 1)?))
     }
 
-    /// Where the last block begins of which only a part was written, when nothing follows it.
+    /// Offset of a partially written last block, if nothing follows it.
     pub(super) fn torn_at(&self) -> io::Result<Option<u64>> {
         let mut at = 0;
         while at < self.size {
@@ -138,7 +140,7 @@ impl File {
         Ok(None)
     }
 
-    /// The block at a place; none when it is not whole.
+    /// Block at an offset; `None` if it is not intact.
     pub(super) fn block(&self, at: u64) -> io::Result<Option<(Head, Vec<u8>)>> {
         let Some(head) = self.head(at)? else {
             return Ok(None);
@@ -158,7 +160,7 @@ impl File {
         Ok(None)
     }
 
-    /// The header at a place; none when it is not whole, or its block would not end in the file.
+    /// Header at an offset; `None` if it is invalid, or if its block exceeds the file.
     fn head(&self, at: u64) -> io::Result<Option<Head>> {
         if at >= self.size {
             return Ok(None);
@@ -169,14 +171,14 @@ impl File {
         Ok(Head::decode(&head[..got]).filter(fits))
     }
 
-    /// The payload of the block at a place; none when it is damaged.
+    /// Payload of the block at an offset; `None` if it is damaged.
     fn payload(&self, at: u64, head: Head) -> io::Result<Option<Vec<u8>>> {
         let mut stored = vec![0u8; head.stored_length as usize];
         self.read_full(at + HEADER as u64, &mut stored)?;
         Ok(block::payload(head, &stored))
     }
 
-    /// Where the first bytes of a block are, from a place on; the end of the file when they are nowhere.
+    /// Offset of the next block magic at or after `from`; the file size if there is none.
     fn next_magic(&self, from: u64) -> io::Result<u64> {
         let mut at = from;
         let mut window = vec![0u8; 64 << 10];

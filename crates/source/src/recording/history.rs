@@ -6,7 +6,7 @@
 use super::block::{self, Head, Kind};
 use super::file::File;
 use super::index::{Entry, Times};
-use super::merged::Moved;
+use super::merged::ShiftedSink;
 use super::payload;
 use super::reader::Recording;
 use crate::error::{Error, Result};
@@ -155,7 +155,7 @@ impl History {
                     return Ok(Outcome::Incomplete(Gap::Dropped));
                 }
                 damaged += known.damaged;
-                let mut moved = Moved::renumbered(part.first, sink);
+                let mut moved = ShiftedSink::renumbered(part.first, sink);
                 for entry in &known.entries {
                     let process = ProcessId((entry.owner.process & 0xffff).saturating_add(part.first));
                     if entry.kind != Kind::RECORDS || !touches(entry, clocks.get(&process), span) {

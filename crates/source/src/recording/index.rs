@@ -1,4 +1,4 @@
-//! The index at the end of a segment: where each block is, what it holds and of which time.
+//! Index at the end of a segment: offset, content and time range of each block.
 
 use super::block::{Head, Kind, Owner};
 use super::payload;
@@ -6,10 +6,10 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::record::{self, Allocation, ApiCall, CallCopy, Copy, Dispatch, Marker, Scratch, Slot, flag};
 use roctop_trace::raw::each;
 
-/// Words of an entry.
+/// Words per entry.
 const WORDS: usize = 8;
 
-/// Times of records as they are in their slots: host ticks and HSA ns. Empty when the least is above the greatest.
+/// Time range of records as in their slots: host ticks and HSA ns. It is empty if the minimum exceeds the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) ticks: (u64, u64),
@@ -26,7 +26,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Of a run of records' slots.
+    /// Time range and number of the records in `slots`.
     pub(super) fn of(slots: &[Slot]) -> (Self, u32) {
         let (mut times, mut count) = (Self::default(), 0);
         for record in each(slots) {
@@ -38,7 +38,7 @@ impl Times {
 
     fn add(&mut self, slots: &[Slot]) {
         let Some(first) = slots.first() else { return };
-        // The first payload words of each kind, see `roctop_ring::record`.
+        // First payload words of each kind, see `roctop_ring::record`.
         let (begin, end) = (first[1], first[2]);
         let into = match first[0] as u8 {
             Dispatch::KIND | Copy::KIND => &mut self.hsa,
@@ -51,31 +51,31 @@ impl Times {
             | CallCopy::KIND => &mut self.ticks,
             _ => return,
         };
-        // 0 is a time that is not known; what is said to be none would stretch the recording over years.
+        // 0 is an unknown time. An invalid time would stretch the recording over years.
         let is_none = record::Head(first[0]).flags() & flag::UNTIMED != 0;
         if end != 0 && !is_none {
-            // They may be exchanged.
+            // Begin and end may be swapped.
             *into = (into.0.min(begin.min(end)), into.1.max(begin.max(end)));
         }
     }
 }
 
-/// One block.
+/// Index entry of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Where it begins in its file.
+    /// Offset in the file, bytes.
     pub(super) offset: u64,
-    /// Bytes after its header.
+    /// Payload size as stored, bytes.
     pub(super) stored: u32,
     pub(super) kind: Kind,
     pub(super) owner: Owner,
-    /// Records in it.
+    /// Number of records in it.
     pub(super) records: u32,
     pub(super) times: Times,
 }
 
 impl Entry {
-    /// Of a block without an index: anything may be in it.
+    /// Entry of a block without an index: its time range is unlimited.
     pub(super) const fn unknown(offset: u64, head: Head) -> Self {
         Self {
             offset,
@@ -95,7 +95,7 @@ impl Entry {
     }
 }
 
-/// The payload of an index block.
+/// Encodes the payload of an index block.
 pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
     let words: Vec<u64> = entries.iter().flat_map(words).collect();
     payload::bytes(&words)
@@ -115,7 +115,7 @@ fn words(entry: &Entry) -> [u64; WORDS] {
     ]
 }
 
-/// Reads an index block's payload.
+/// Decodes the payload of an index block.
 pub(super) fn decode(words: &[u64]) -> Vec<Entry> {
     let entries = words.as_chunks::<WORDS>().0.iter();
     entries
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_comes_back_as_it_was_written() {
+    fn an_index_round_trips() {
         let entry = Entry {
             offset: 1 << 40,
             stored: 77,

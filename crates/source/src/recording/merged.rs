@@ -1,8 +1,8 @@
-//! Several recordings as one: processes are numbered on, clocks of different machines are brought together.
+//! Several recordings as one: process numbers are offset, and clocks of different machines are aligned.
 //!
-//! Recordings of one boot share CLOCK_BOOTTIME. Those of others are moved by the difference of CLOCK_REALTIME minus
-//! CLOCK_BOOTTIME, so that their error is that of the samples plus that by which the machines' wall clocks differ, which
-//! no recording can tell.
+//! Recordings of one boot share CLOCK_BOOTTIME. Others are shifted by the difference of (CLOCK_REALTIME -
+//! CLOCK_BOOTTIME). The alignment error is that of the samples plus the offset between the machines' wall clocks, which
+//! no recording contains.
 
 use super::history::{self, History};
 use super::reader::{Recording, Replay, Samples};
@@ -12,42 +12,42 @@ use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
 use roctop_trace::decode::{Decoded, Decoder};
-use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, earlier};
+use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, session_origin};
 use roctop_trace::raw::{Raw, RawSink, split};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Items are passed on after so many things.
-const BATCH: u32 = 4096;
+/// Deliveries between two batches of items.
+const BATCH_DELIVERIES: u32 = 4096;
 
-/// Recordings as one.
+/// One or more recordings, read as one.
 pub struct Merged<'a> {
     parts: Vec<Part<'a>>,
-    /// The boots on which processes ran, each with the first of its processes and its number as a machine.
+    /// Boots on which processes ran: first process of each, and its machine number.
     machines: Vec<Machine>,
 }
 
-/// Where the processes from one on ran.
+/// Machine of the processes from `first` on.
 struct Machine {
     first: ProcessId,
     number: u32,
-    /// Empty when it is not known.
+    /// Boot id, empty if unknown.
     boot: String,
 }
 
-/// One recording and how it is moved.
+/// A recording with its clock shift.
 struct Part<'a> {
     recording: &'a Recording,
-    /// Processes before it.
+    /// Number of processes before it.
     first: u32,
-    /// What is added to its times, ns.
+    /// Added to its times, ns.
     shift: i64,
-    /// How far its own samples of the wall clock lie apart, and how wide they are, ns; none for one that is not moved.
+    /// Spread and width of the samples of its wall clock, ns; `None` if it is not shifted.
     error: Option<u64>,
 }
 
 impl<'a> Merged<'a> {
-    /// Puts recordings together; the first one's clock counts.
+    /// Merges recordings; times are in the clock of the first.
     pub fn new(recordings: Vec<&'a Recording>) -> Result<Self> {
         let mut parts: Vec<Part<'a>> = Vec::new();
         let mut machines: Vec<Machine> = Vec::new();
@@ -86,7 +86,7 @@ impl<'a> Merged<'a> {
         Ok(Self { parts, machines })
     }
 
-    /// The boots on which processes ran, for a recording of all of it; none for one that says so itself.
+    /// Boots on which processes ran, for a copy of the whole; empty if there is only one.
     pub fn machines(&self) -> Vec<(ProcessId, String)> {
         let all = self
             .machines
@@ -95,10 +95,10 @@ impl<'a> Merged<'a> {
         all.filter(|_| self.machines.len() > 1).collect()
     }
 
-    /// How the clocks were brought together, a sentence for each recording that was moved.
+    /// Describes the clock alignment: a sentence for each recording that was shifted.
     pub fn alignment(&self) -> Vec<String> {
         let moved = self.parts.iter().filter_map(|part| Some((part, part.error?)));
-        let told = moved.map(|(part, error)| {
+        let sentences = moved.map(|(part, error)| {
             format!(
                 "{}: clock of {} moved by {} ns by CLOCK_REALTIME, give or take {error} ns and what the machines' wall clocks \
 differ",
@@ -107,7 +107,7 @@ differ",
                 part.shift
             )
         });
-        told.collect()
+        sentences.collect()
     }
 
     /// Reads stretches of them again.
@@ -119,12 +119,12 @@ differ",
         History::of(self.parts.iter().map(part).collect())
     }
 
-    /// Bytes of all files.
+    /// Size of all files, bytes.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.recording.bytes()).sum()
     }
 
-    /// When the first record began and the last one ended, as the indexes say.
+    /// Begin of the first record and end of the last one, according to the indexes.
     pub fn span(&self) -> Result<Option<Span>> {
         let mut whole: Option<Span> = None;
         for part in &self.parts {
@@ -139,14 +139,13 @@ differ",
         Ok(whole)
     }
 
-    /// What times are counted from, on screen and in ranges: the beginning of the first process, or the first record when
-    /// that was before it.
+    /// Origin of displayed times and of ranges: the start of the first process, or the first record if that is earlier.
     pub fn beginning(&self) -> Result<Option<Nanos>> {
         let mut beginning = None;
         let mut look = |items: Vec<Item>| {
             for item in items {
                 if let Item::Process(process) = item {
-                    beginning = earlier(beginning, process.since);
+                    beginning = session_origin(beginning, process.since);
                 }
             }
         };
@@ -159,10 +158,10 @@ differ",
         let rest = facts.decoder.take_items();
         look(rest);
         let first = self.span()?.map(|span| span.begin);
-        Ok(first.map_or(beginning, |first| earlier(beginning, first)))
+        Ok(first.map_or(beginning, |first| session_origin(beginning, first)))
     }
 
-    /// A decoder that knows all samples of the clocks.
+    /// Gives a decoder all clock samples in advance.
     fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
         let mut samples = Samples::default();
         self.deliver_facts(&mut samples)?;
@@ -175,7 +174,7 @@ differ",
         Ok(decoder)
     }
 
-    /// Delivers what names and dates records.
+    /// Delivers the facts that name and date records.
     pub fn deliver_facts(&self, sink: &mut dyn RawSink) -> Result<()> {
         for part in &self.parts {
             part.recording.deliver_facts(&mut part.moved(sink))?;
@@ -183,7 +182,7 @@ differ",
         Ok(())
     }
 
-    /// Delivers everything that may touch `span`; `read` is told of bytes as they are done with.
+    /// Delivers everything that may overlap `span`; `read` receives the number of bytes that are done, in steps.
     pub fn deliver(&self, span: Option<Span>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
         let mut replay = Replay {
             finished: true,
@@ -200,7 +199,7 @@ differ",
         Ok(replay)
     }
 
-    /// Decodes everything that may touch `span`, each batch of items to `take`.
+    /// Decodes everything that may overlap `span` and passes each batch of items to `take`.
     pub fn items(
         &self,
         span: Option<Span>,
@@ -210,14 +209,14 @@ differ",
         self.decode(Decoder::default(), span, read, take)
     }
 
-    /// As [`Merged::items`]; every text of a marker or of arguments has a number, however many there are.
-    pub fn items_with_every_text(
+    /// As [`Merged::items`], with an id for every text of a marker or of arguments, without a limit.
+    pub fn items_with_unlimited_texts(
         &self,
         span: Option<Span>,
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
-        self.decode(Decoder::with_every_text(), span, read, take)
+        self.decode(Decoder::with_unlimited_texts(), span, read, take)
     }
 
     /// Decodes everything that may touch `span` by a decoder that others may fork meanwhile, each batch to `take`.
@@ -265,8 +264,8 @@ differ",
 }
 
 impl Part<'_> {
-    fn moved<'b>(&self, sink: &'b mut dyn RawSink) -> Moved<'b> {
-        Moved {
+    fn moved<'b>(&self, sink: &'b mut dyn RawSink) -> ShiftedSink<'b> {
+        ShiftedSink {
             first: self.first,
             shift: self.shift,
             sink,
@@ -274,7 +273,7 @@ impl Part<'_> {
     }
 }
 
-/// CLOCK_REALTIME minus CLOCK_BOOTTIME of a recording.
+/// CLOCK_REALTIME minus CLOCK_BOOTTIME of a recording, ns.
 #[derive(Clone, Copy)]
 struct Offset {
     nanos: i64,
@@ -282,7 +281,7 @@ struct Offset {
 }
 
 impl Offset {
-    /// The middle of all samples; none when there are none.
+    /// Median over all samples; `None` without samples.
     fn of(recording: &Recording) -> Result<Option<Self>> {
         let clocks = recording.clocks()?;
         let samples = clocks
@@ -314,21 +313,21 @@ impl RawSink for Processes {
     }
 }
 
-/// Passes on with processes numbered on and times moved.
-pub(super) struct Moved<'a> {
+/// Sink that offsets process numbers and shifts times.
+pub(super) struct ShiftedSink<'a> {
     first: u32,
     shift: i64,
     sink: &'a mut dyn RawSink,
 }
 
-impl<'a> Moved<'a> {
-    /// With other numbers of processes alone: records have raw times.
+impl<'a> ShiftedSink<'a> {
+    /// Offsets process numbers only: records have raw times.
     pub(super) const fn renumbered(first: u32, sink: &'a mut dyn RawSink) -> Self {
         Self { first, shift: 0, sink }
     }
 }
 
-impl RawSink for Moved<'_> {
+impl RawSink for ShiftedSink<'_> {
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         self.sink
             .records(ProcessId(process.0.saturating_add(self.first)), thread, slots);
@@ -418,7 +417,7 @@ impl RawSink for Batches<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.decoder.take(process, raw);
         self.pending += 1;
-        if self.pending >= BATCH {
+        if self.pending >= BATCH_DELIVERIES {
             self.pending = 0;
             (self.take)(self.decoder.take_items());
         }

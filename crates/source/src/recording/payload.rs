@@ -1,6 +1,6 @@
-//! What is in blocks: the raw things that a source delivers as bytes, and back. Whole words are little-endian.
+//! Encodes and decodes block payloads. Words are little-endian.
 //!
-//! Reading is total: what is not whole is left out, and a damaged number ends with the payload, never later.
+//! Decoding is total: incomplete elements are dropped, and a corrupt length never reads beyond the payload.
 
 use super::block::{Head, Kind};
 use crate::sysfs;
@@ -10,37 +10,37 @@ use roctop_ring::record::{Domain, SLOT_WORDS, Slot};
 use roctop_trace::item::{Exit, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink, each};
 
-/// Appends slots, as blocks of records and of facts have them.
+/// Appends slots, for blocks of records and of facts.
 pub(super) fn put_slots(bytes: &mut Vec<u8>, slots: &[Slot]) {
     for word in slots.as_flattened() {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
 }
 
-/// Appends a text, as a block of texts has them: id, length in bytes, bytes.
+/// Appends a string, for a block of strings: id, length in bytes, bytes.
 pub(super) fn put_text(bytes: &mut Vec<u8>, id: u32, text: &[u8]) {
     bytes.extend_from_slice(&id.to_le_bytes());
     bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
     bytes.extend_from_slice(text);
 }
 
-/// Words as bytes.
+/// Encodes words as bytes.
 pub(super) fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The whole words of a payload.
+/// Complete words of a payload.
 pub(super) fn words(payload: &[u8]) -> Vec<u64> {
     let words = payload.as_chunks::<8>().0.iter();
     words.map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// The whole slots of a payload.
+/// Complete slots of a payload.
 pub(super) fn slots(words: &[u64]) -> &[Slot] {
     words.as_chunks::<SLOT_WORDS>().0
 }
 
-/// How a process ended, and when.
+/// Encodes the exit of a process and its time.
 pub(super) fn ended(exit: Exit, at: Nanos) -> Vec<u8> {
     let (kind, number) = match exit {
         Exit::Code(code) => (1u64, i64::from(code)),
@@ -50,7 +50,7 @@ pub(super) fn ended(exit: Exit, at: Nanos) -> Vec<u8> {
     bytes(&[kind, number as u64, at])
 }
 
-/// What is open.
+/// Encodes open work.
 pub(super) fn open(work: &OpenWork) -> Vec<u8> {
     let mut all = vec![
         work.calls.len() as u64,
@@ -103,7 +103,7 @@ fn thread_of(word: u64) -> Thread {
     }
 }
 
-/// Delivers what a block holds; nothing for a kind of a later release.
+/// Delivers the content of a block; ignores kinds of later releases.
 pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
     let process = ProcessId(head.process & 0xffff);
     let thread = Thread {
@@ -162,7 +162,7 @@ fn read_open(words: &[u64]) -> OpenWork {
     work
 }
 
-/// None when the words end before the work does.
+/// Decodes open work; `None` if the words end too early.
 fn take_open(words: &mut dyn Iterator<Item = u64>, work: &mut OpenWork) -> Option<()> {
     let mut next = || words.next();
     let (calls, ranges, queues) = (next()?, next()?, next()?);
@@ -258,13 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn open_work_comes_back_as_it_was_written() {
+    fn open_work_round_trips() {
         assert_eq!(read_open(&words(&open(&work()))), work());
         assert_eq!(read_open(&words(&open(&OpenWork::default()))), OpenWork::default());
     }
 
     #[test]
-    fn open_work_that_is_cut_off_or_claims_too_much_ends_with_its_words() {
+    fn truncated_open_work_ends_with_its_words() {
         let whole = words(&open(&work()));
         for length in 0..whole.len() {
             let read = read_open(&whole[..length]);

@@ -1,4 +1,4 @@
-//! Reads a recording back as the raw things that were written down.
+//! Reads a recording as the raw deliveries that were written.
 
 use super::block::{Head, Kind};
 use super::file::File;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct Recording {
     path: PathBuf,
     format: u64,
-    /// Files of facts, then segments, each in the order in which they were written.
+    /// Files of facts, then segments, each in the order of writing.
     files: Vec<PathBuf>,
     command: Vec<String>,
     host: String,
@@ -30,9 +30,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the recording at `path`; nothing but its names is read now.
+    /// Opens the recording at `path`. It reads the manifest and lists the files.
     ///
-    /// Errors: there is none, or it was written by a later release with another layout.
+    /// Errors: there is no recording, or it has a later layout.
     pub fn open(path: &Path) -> Result<Self> {
         let manifest = path.join(MANIFEST);
         let text = std::fs::read_to_string(&manifest).map_err(|error| match (error.kind(), path.metadata()) {
@@ -82,38 +82,38 @@ impl Recording {
         })
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The command line that was recorded.
+    /// The recorded command line.
     pub fn command(&self) -> &[String] {
         &self.command
     }
 
-    /// Name of the machine on which it was made.
+    /// Host name of the machine that recorded it.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Id of that machine's boot, empty when it is not known.
+    /// Boot id of that machine, empty if unknown.
     pub fn boot(&self) -> &str {
         &self.boot
     }
 
-    /// The boots on which its processes ran, each with the first of its processes: one, where it was not put together from
+    /// Boots on which its processes ran, each with its first process; empty unless the recording was merged from
     /// several.
     pub(super) fn machines(&self) -> &[(ProcessId, String)] {
         &self.machines
     }
 
-    /// The driver's topology when the recording began; empty when it is not known.
+    /// Driver topology at the start of the recording; empty if unknown.
     pub fn nodes(&self) -> Vec<Node> {
         self.topology(TOPOLOGY).unwrap_or_default().unwrap_or_default()
     }
 
-    /// A file of topology, if it is there.
+    /// Reads a topology file, if it exists.
     fn topology<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let path = self.path.join(name);
         let text = match std::fs::read_to_string(&path) {
@@ -125,7 +125,7 @@ impl Recording {
         Ok(Some(read))
     }
 
-    /// What is wrong with its files of topology; where one cannot be used, agents are what the records tell of them.
+    /// Faults of its topology files. Without a usable file, agents are described by their records.
     pub fn topology_faults(&self) -> Vec<String> {
         let own = self.topology::<Vec<Node>>(TOPOLOGY).err();
         let others = self.topology::<BTreeMap<String, Vec<Node>>>(TOPOLOGIES).err();
@@ -135,7 +135,7 @@ impl Recording {
             .collect()
     }
 
-    /// The driver's topology of each machine on which something in it was made, by the machine's name.
+    /// Driver topology of each machine in the recording, by host name.
     pub fn topologies(&self) -> Vec<(String, Vec<Node>)> {
         let mut all = vec![(self.host.clone(), self.nodes())];
         let others: Option<BTreeMap<String, Vec<Node>>> = self.topology(TOPOLOGIES).unwrap_or_default();
@@ -143,8 +143,8 @@ impl Recording {
         all
     }
 
-    /// Cuts off what a writer that was killed had begun to write at the end of a file. What that was, its rings hold still,
-    /// or numbers in them tell that it is gone.
+    /// Truncates the partially written blocks that a killed writer left. Their records are still in the rings, or their
+    /// numbers show that they are lost.
     pub(super) fn cut_torn_ends(&self) -> Result<()> {
         for path in &self.files {
             if let Some(whole) = File::open(path)?.torn_at().map_err(Error::io("cannot read", path))? {
@@ -162,20 +162,20 @@ impl Recording {
         segments.map(|file| (Self::number(file), file.as_path()))
     }
 
-    /// Bytes of all its files.
+    /// Size of all its files, bytes.
     pub fn bytes(&self) -> u64 {
         let sizes = self.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
         sizes.sum()
     }
 
-    /// The number of the segment that would come next.
+    /// Number of the next segment.
     pub(super) fn next_number(&self) -> u32 {
         let last = self.files.iter().map(|file| Self::number(file)).max();
         last.map_or(1, |last| last.saturating_add(1)).max(2)
     }
 
-    /// The number in a file's name; 0 where it has none, as the first file of facts. Names do not sort: `facts-000002` comes
-    /// before `facts.roctop`, and its facts refer to those of the other.
+    /// Number in a file's name; 0 for the first file of facts, which has none. File names do not sort by number:
+    /// `facts-000002` sorts before `facts.roctop`, but refers to facts in it.
     fn number(file: &Path) -> u32 {
         let number = file
             .file_stem()
@@ -193,13 +193,13 @@ impl Recording {
         self.deliver_blocks(&|_| true, &mut |_| (), sink)
     }
 
-    /// Delivers what names and dates records, but no records.
+    /// Delivers the facts that name and date records, but no records.
     pub fn deliver_facts(&self, sink: &mut dyn RawSink) -> Result<Replay> {
         self.deliver_blocks(&|entry| entry.kind.stays(), &mut |_| (), sink)
     }
 
-    /// Delivers everything but those records of which it is known that they do not touch the time from `span.begin` to
-    /// `span.end`, CLOCK_BOOTTIME ns. `read` is told of bytes as they are done with.
+    /// Delivers everything except records that are known not to overlap `span`, CLOCK_BOOTTIME ns. `read` receives the
+    /// number of bytes that are done, in steps.
     pub fn deliver_span(
         &self,
         span: Option<Span>,
@@ -217,12 +217,12 @@ impl Recording {
         self.deliver_blocks(&touches, read, sink)
     }
 
-    /// How many records its processes lost, by reason, as their last counters say.
+    /// Records that its processes lost, by reason, from their last counters.
     pub fn losses(&self) -> Result<BTreeMap<LossReason, u64>> {
         let mut decoder = Decoder::default();
-        // Counters are in segments, which are read for who wants what is in them alone.
-        let tells = [Kind::PROCESS, Kind::LOST, Kind::DROPPED, Kind::COUNTERS, Kind::NOW];
-        self.deliver_blocks(&|entry| tells.contains(&entry.kind), &mut |_| (), &mut decoder)?;
+        // Counters are in segments. Skip the other blocks there.
+        let kinds = [Kind::PROCESS, Kind::LOST, Kind::DROPPED, Kind::COUNTERS, Kind::NOW];
+        self.deliver_blocks(&|entry| kinds.contains(&entry.kind), &mut |_| (), &mut decoder)?;
         let mut last = BTreeMap::new();
         for item in decoder.take_items() {
             if let Item::Lost {
@@ -242,23 +242,23 @@ impl Recording {
         Ok(losses)
     }
 
-    /// How many dispatches its processes had in flight when they were last looked at.
+    /// Dispatches in flight when its processes were last read.
     pub fn in_flight(&self) -> Result<usize> {
         let mut last = InFlight::default();
-        let tells = [Kind::OPEN, Kind::NOW];
-        self.deliver_blocks(&|entry| tells.contains(&entry.kind), &mut |_| (), &mut last)?;
+        let kinds = [Kind::OPEN, Kind::NOW];
+        self.deliver_blocks(&|entry| kinds.contains(&entry.kind), &mut |_| (), &mut last)?;
         Ok(last.0.values().sum())
     }
 
-    /// The clocks of its processes, with all of their samples.
+    /// Clocks of its processes, with all samples.
     pub fn clocks(&self) -> Result<BTreeMap<ProcessId, Clock>> {
         let mut clocks = Clocks::default();
         self.deliver_facts(&mut clocks)?;
         Ok(clocks.0)
     }
 
-    /// When the first record began and the last one ended, CLOCK_BOOTTIME ns, as the indexes say; none when there is no
-    /// index or no record.
+    /// Begin of the first record and end of the last one, CLOCK_BOOTTIME ns, according to the indexes; `None` without
+    /// an index or records.
     pub fn span(&self) -> Result<Option<Span>> {
         let clocks = self.clocks()?;
         let mut whole: Option<Span> = None;
@@ -301,7 +301,7 @@ impl Recording {
             nameless: self.format > 1 && !self.files.iter().any(|file| Self::is_facts(file)),
             ..Replay::default()
         };
-        // What stays is in files of its own since layout 2: then segments need not be looked at for it.
+        // Since layout 2, facts have their own files, so segments need not be read for them.
         let probe = |kind| {
             want(&Entry::unknown(
                 0,
@@ -322,9 +322,8 @@ impl Recording {
         Ok(replay)
     }
 
-    /// Delivers the files of facts, one process after the other. The order in which a reader came to the facts of several
-    /// processes has no influence on the numbers that a decoder gives out: those of kernels follow the order of processes,
-    /// and within a process the order in which it loaded them.
+    /// Delivers the files of facts process by process. Ids that a decoder assigns then do not depend on the order in
+    /// which facts of several processes were read: kernels are numbered by process, then in load order.
     fn deliver_by_process(
         &self,
         want: &dyn Fn(&Entry) -> bool,
@@ -337,7 +336,7 @@ impl Recording {
         for path in self.files.iter().filter(|file| Self::is_facts(file)) {
             let file = File::open(path)?;
             file.visit(want, read, replay, &mut |at, head, payload| {
-                // No process comes before the first one.
+                // The first process has no predecessors.
                 if head.process == 0 {
                     payload::deliver(head, payload, sink);
                 } else {
@@ -357,32 +356,32 @@ impl Recording {
         Ok(())
     }
 
-    /// Decodes everything, each batch of items to `take`, with the clocks known from the beginning.
+    /// Decodes everything and passes each batch of items to `take`, with all clock samples known in advance.
     pub fn items(&self, take: &mut dyn FnMut(Vec<Item>)) -> Result<Replay> {
         Merged::new(vec![self])?.items(None, &mut |_| (), take)
     }
 }
-/// What reading a recording found.
+/// Result of reading a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Blocks read.
+    /// Number of blocks read.
     pub blocks: u64,
-    /// Stretches that were damaged or cut off.
+    /// Number of damaged or truncated ranges.
     pub damaged: u64,
-    /// Bytes of these.
+    /// Size of these ranges, bytes.
     pub damaged_bytes: u64,
-    /// Records in them, as far as the indexes tell.
+    /// Records in these ranges, according to the indexes.
     pub missing: u64,
-    /// Records that had to go because the recording had a limit.
+    /// Records in segments that were removed because of the size limit.
     pub dropped: u64,
-    /// The recording was finished properly.
+    /// Whether the recording was finished.
     pub finished: bool,
-    /// The files that name and date records are not there.
+    /// Whether the files of facts are missing.
     pub nameless: bool,
 }
 
 impl Replay {
-    /// A whole block was read.
+    /// Counts an intact block.
     pub(super) fn take(&mut self, kind: Kind, payload: &[u8]) {
         self.blocks += 1;
         self.finished |= kind == Kind::FINISHED;
@@ -392,7 +391,7 @@ impl Replay {
         }
     }
 
-    /// What is to be said of a recording, or of several, of which this was found.
+    /// Warnings about a recording, or about several that were read as one.
     pub fn warnings(&self, name: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.damaged > 0 {
@@ -402,9 +401,9 @@ impl Replay {
                 String::new()
             };
             lines.push(format!(
-                "{name}: {} damaged {} ({} bytes{missing}) passed over",
+                "{name}: {} damaged {} ({} bytes{missing}) skipped",
                 self.damaged,
-                if self.damaged == 1 { "stretch" } else { "stretches" },
+                if self.damaged == 1 { "range" } else { "ranges" },
                 self.damaged_bytes
             ));
         } else if !self.finished {
@@ -420,14 +419,14 @@ session's rings are there)"
         }
         if self.dropped > 0 {
             lines.push(format!(
-                "{name}: the oldest {} records went when the recording reached its limit",
+                "{name}: the oldest {} records were removed when the recording reached its size limit",
                 self.dropped
             ));
         }
         lines
     }
 
-    /// Adds what reading another recording found.
+    /// Adds the result of another recording.
     pub(super) fn join(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.damaged += other.damaged;
@@ -439,7 +438,7 @@ session's rings are there)"
     }
 }
 
-/// Dispatches in flight by process.
+/// Dispatches in flight, by process.
 #[derive(Default)]
 struct InFlight(BTreeMap<ProcessId, usize>);
 
@@ -464,7 +463,7 @@ impl RawSink for Samples {
     }
 }
 
-/// Clocks by process, with all of their samples.
+/// Clocks by process, with all samples.
 #[derive(Default)]
 pub(super) struct Clocks(pub(super) BTreeMap<ProcessId, Clock>);
 

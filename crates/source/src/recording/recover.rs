@@ -1,6 +1,6 @@
-//! Completes a recording whose writer died, from the rings that are left.
+//! Completes a recording whose writer died, from the remaining rings.
 //!
-//! Every record has its number in its thread's ring, so that nothing is taken twice and nothing is left out.
+//! Every record has a number in its thread's ring, so none is added twice and none is missed.
 
 use super::{Recorder, Recording};
 use crate::error::{Error, Result};
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
-/// What a recovery found.
+/// Result of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Records that the recording had.
+    /// Records that the recording already had.
     pub known: u64,
     /// Records that were added.
     pub added: u64,
-    /// Records that are missing now, by reason.
+    /// Records that are now missing, by reason.
     pub lost: BTreeMap<LossReason, u64>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Recovered {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { known, added, lost } = self;
         write!(out, "{known} records were there, {added} came from the rings; ")?;
-        // Work without a time is there.
+        // Untimed work is present, so it is not a loss here.
         let lost = lost
             .iter()
             .filter(|(reason, records)| **reason != LossReason::Untimed && **records > 0);
@@ -46,28 +46,28 @@ impl fmt::Display for Recovered {
     }
 }
 
-/// Which image of which process it is: id, start time, and when its file was made, since `exec` keeps the other two.
+/// Identifies a process image: pid, start time, creation time of its file. `exec` changes only the last.
 type Identity = (u32, u64, u64);
 
 fn identity(header: &Header) -> Identity {
     (header.pid, header.start_ticks, header.created)
 }
 
-/// What is known of one ring: one thread after the other writes to it.
+/// Account of one ring, to which one thread after another writes.
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// The last record's number and thread.
+    /// Number and thread of the last record.
     last: Option<(u32, Thread)>,
-    /// Records written up to that one; numbers wrap around, this does not.
+    /// Records written up to the last one. Record numbers wrap around; this count does not.
     written: u64,
-    /// Of these, records that are in the recording.
+    /// Number of these in the recording.
     seen: u64,
-    /// Of these, records that the recording counts as lost.
+    /// Number of these that the recording counts as lost.
     lost: u64,
 }
 
 impl Account {
-    /// A record comes; false when it, or a later one, is in the recording.
+    /// Accounts for a record; false if it, or a later one, is already in the recording.
     fn take(&mut self, thread: Thread, number: u32) -> bool {
         let step = self
             .last
@@ -82,17 +82,17 @@ impl Account {
         true
     }
 
-    /// Records that are neither in the recording nor counted as lost.
+    /// Number of records neither in the recording nor counted as lost.
     fn missing(&self) -> u64 {
         self.written.saturating_sub(self.seen.saturating_add(self.lost))
     }
 }
 
-/// What a recording holds already.
+/// Contents of a recording before the recovery.
 #[derive(Default)]
 struct Known {
     processes: BTreeMap<ProcessId, Identity>,
-    /// The number after the greatest of all processes, named or not.
+    /// One more than the greatest process number.
     next_process: u32,
     rings: BTreeMap<(Identity, u32), Account>,
     texts: HashSet<(Identity, u32)>,
@@ -146,20 +146,20 @@ fn number_of(slots: &[Slot]) -> u32 {
     Head(slots.first().map_or(0, |slot| slot[0])).ordinal()
 }
 
-/// Adds to the recording at `path` what the rings of the session at `session` hold beyond it, and finishes it, when
-/// `goes_on` says that nobody writes to them any more.
+/// Adds to the recording at `path` what the rings of the session at `session` contain beyond it. It continues while
+/// `goes_on` returns true, that is, while programs still write, and then finishes the recording.
 ///
-/// Errors: the recording cannot be read or written, or the session is not there.
+/// Errors: the recording cannot be read or written, or there is no session.
 pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<Recovered> {
     let recording = Recording::open(path)?;
     recording.cut_torn_ends()?;
     let mut known = Known::default();
     if recording.deliver(&mut known)?.damaged > 0 {
-        // What a damaged stretch held is counted as damaged.
+        // Records of a damaged range are counted as damaged.
         known.rings.values_mut().for_each(|ring| ring.lost += ring.missing());
     }
     let recorder = Recorder::begin(path, recording.next_number())?;
-    let mut rest = Rest {
+    let mut rest = RecoverySink {
         numbers: known.processes.iter().map(|(process, own)| (*own, *process)).collect(),
         names: BTreeMap::new(),
         left: known.facts.clone(),
@@ -170,7 +170,7 @@ pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -
     let mut live = Live::new(session);
     let failed = |error| Error::io("cannot read the session", session)(error);
     loop {
-        // Asked first: what came before the answer is in the rings now.
+        // This is asked first, so that everything written before the answer is in the rings now.
         let is_over = !goes_on();
         let progress = live.poll(boottime(), &mut rest).map_err(failed)?;
         if is_over && !progress.more {
@@ -188,20 +188,20 @@ pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -
     })
 }
 
-/// Passes on what is not known.
-struct Rest {
+/// Sink that passes on what the recording lacks.
+struct RecoverySink {
     known: Known,
-    /// Numbers of processes in the recording.
+    /// Process numbers in the recording.
     numbers: HashMap<Identity, ProcessId>,
-    /// Processes as the session numbers them.
+    /// Processes by their number in the session.
     names: BTreeMap<ProcessId, Identity>,
-    /// Facts that are to come again.
+    /// Number of first facts that the recording already has, to be skipped.
     left: HashMap<Identity, u64>,
     recorder: Recorder,
     added: u64,
 }
 
-impl RawSink for Rest {
+impl RawSink for RecoverySink {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         if let Raw::Header(header) = raw {
             let own = identity(header);
@@ -231,11 +231,11 @@ impl RawSink for Rest {
                 self.added += u64::from(is_new);
                 is_new
             }
-            // The numbers tell it.
+            // Record numbers show it.
             Raw::Lost(..) => false,
-            // With its counters a process tells what it lost.
+            // The counters of a process report its losses.
             Raw::Counters(_) => {
-                self.tell_lost(own, process);
+                self.count_lost(own, process);
                 true
             }
             Raw::Ended(..) => self.known.ended.insert(own),
@@ -247,10 +247,10 @@ impl RawSink for Rest {
     }
 }
 
-impl Rest {
-    /// Counts the records of a process that nobody read as lost: they were overwritten, or were on their way into the
-    /// recording when its writer died.
-    fn tell_lost(&mut self, own: Identity, process: ProcessId) {
+impl RecoverySink {
+    /// Counts unread records of a process as lost: they were overwritten, or were on their way to the recording when
+    /// its writer died.
+    fn count_lost(&mut self, own: Identity, process: ProcessId) {
         for ((_, index), ring) in self.known.rings.range_mut((own, 0)..=(own, u32::MAX)) {
             let missing = ring.missing();
             if missing > 0 {

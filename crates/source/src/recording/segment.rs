@@ -1,5 +1,5 @@
-//! The files of a recording while they are written: one of what must stay, and segments of records, the oldest of which
-//! may go.
+//! Files of a recording during writing: one file of facts, which is never removed, and segments of records, the oldest
+//! of which may be removed.
 
 use super::block::{self, Kind, Owner};
 use super::index::{self, Entry, Times};
@@ -11,29 +11,29 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A segment ends when it is this long, bytes.
+/// Size at which a segment ends, bytes.
 const SEGMENT_BYTES: u64 = 256 << 20;
-/// Or when it has so many blocks: an index has to fit into one.
+/// Number of blocks at which a segment ends, because its index must fit into one block.
 const MAX_BLOCKS: usize = 1 << 19;
-/// A recording with a limit has this many segments at least, so that little goes at once.
-const SEGMENTS: u64 = 8;
+/// Minimum number of segments of a size-limited recording, so that little is removed at once.
+const MIN_SEGMENTS: u64 = 8;
 
-/// Records of each thread.
+/// Records by process, ring and thread.
 type Counts = BTreeMap<(u32, u32, u32), u64>;
 
-/// Bytes that are handed to the system at once, about.
+/// Approximate number of bytes per write.
 const WRITE_BUFFER_BYTES: usize = 256 << 10;
 
-/// A file being written. What the system does not take stays here, so that a disk that was full for a while leaves no
-/// hole and no half of a block.
-struct Growing {
+/// A file being written. Bytes that the kernel does not accept stay in the buffer, so that a disk that was full for a
+/// while leaves neither a hole nor half a block.
+struct BufferedFile {
     file: File,
     held: Vec<u8>,
     path: PathBuf,
     bytes: u64,
 }
 
-impl Growing {
+impl BufferedFile {
     fn create(path: PathBuf) -> Result<Self> {
         let file = File::create_new(&path).map_err(Error::io("cannot make", &path))?;
         Ok(Self {
@@ -44,12 +44,12 @@ impl Growing {
         })
     }
 
-    /// Whether the system gets what is held before these bytes can be taken.
+    /// Whether the buffer must be flushed before these bytes fit.
     fn is_full_for(&self, bytes: &[u8]) -> bool {
         self.held.len() + bytes.len() > WRITE_BUFFER_BYTES
     }
 
-    /// Takes the bytes, or none of them when there is no room.
+    /// Appends the bytes, or none of them if there is no space.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.is_full_for(bytes) {
             self.flush()?;
@@ -58,7 +58,7 @@ impl Growing {
         Ok(())
     }
 
-    /// Takes the bytes, room or not.
+    /// Appends the bytes unconditionally.
     fn put(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         self.bytes += bytes.len() as u64;
@@ -79,15 +79,15 @@ impl Growing {
     }
 }
 
-impl Drop for Growing {
+impl Drop for BufferedFile {
     fn drop(&mut self) {
-        // Who wants to know has flushed.
+        // Callers that need the result have flushed already.
         let _ = self.flush();
     }
 }
 
-/// A segment that is whole.
-struct Done {
+/// A complete segment.
+struct CompleteSegment {
     path: PathBuf,
     bytes: u64,
     counts: Counts,
@@ -97,21 +97,21 @@ struct Done {
 /// All files of a recording being written.
 pub(super) struct Segments {
     directory: PathBuf,
-    facts: Growing,
-    current: Growing,
+    facts: BufferedFile,
+    current: BufferedFile,
     number: u32,
     index: Vec<Entry>,
     counts: Counts,
     ends: Vec<(Owner, Vec<u8>)>,
-    done: VecDeque<Done>,
+    done: VecDeque<CompleteSegment>,
     segment_bytes: u64,
-    most: Option<u64>,
-    /// The current segment has its index; the next could not be made yet.
+    max_bytes: Option<u64>,
+    /// The current segment has its index, but the next one could not be created yet.
     is_ended: bool,
 }
 
 impl Segments {
-    /// Makes the first files; `number` is the first segment's.
+    /// Creates the first files; `number` is the first segment's.
     pub(super) fn create(directory: &Path, number: u32) -> Result<Self> {
         let facts = if number == 1 {
             directory.join(format!("{FACTS}.{SEGMENT}"))
@@ -120,26 +120,26 @@ impl Segments {
         };
         Ok(Self {
             directory: directory.to_owned(),
-            facts: Growing::create(facts)?,
-            current: Growing::create(path(directory, number))?,
+            facts: BufferedFile::create(facts)?,
+            current: BufferedFile::create(path(directory, number))?,
             number,
             index: Vec::new(),
             counts: Counts::new(),
             ends: Vec::new(),
             done: VecDeque::new(),
             segment_bytes: SEGMENT_BYTES,
-            most: None,
+            max_bytes: None,
             is_ended: false,
         })
     }
 
-    /// Keeps so many bytes of segments, about; the oldest go first.
-    pub(super) fn limit(&mut self, most: u64) {
-        self.most = Some(most);
-        self.segment_bytes = (most / SEGMENTS).clamp(1 << 16, SEGMENT_BYTES);
+    /// Limits the size of all segments to about `max_bytes`; the oldest are removed first.
+    pub(super) fn limit(&mut self, max_bytes: u64) {
+        self.max_bytes = Some(max_bytes);
+        self.segment_bytes = (max_bytes / MIN_SEGMENTS).clamp(1 << 16, SEGMENT_BYTES);
     }
 
-    /// Writes a block where its kind belongs. After an error nothing of it was taken, and it may be tried again.
+    /// Writes a block to the file of its kind. After an error nothing was written, and the call may be repeated.
     pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
         let bytes = block::encode(kind, owner, payload);
         if kind.stays() {
@@ -149,7 +149,7 @@ impl Segments {
             self.rotate()?;
         }
         if self.current.is_full_for(&bytes) {
-            // Records name facts: after a kill there must be no record on disk whose process is not.
+            // Records refer to facts: after a kill, no record on disk may lack its process.
             self.facts.flush()?;
         }
         let offset = self.current.bytes;
@@ -175,15 +175,15 @@ impl Segments {
             *self.counts.entry(key).or_default() += u64::from(records);
         }
         if self.current.bytes >= self.segment_bytes || self.index.len() >= MAX_BLOCKS {
-            // The block is in; what goes wrong now goes wrong for the next one.
+            // The block is written; an error of the rotation shows at the next write.
             let _ = self.rotate();
         }
         Ok(())
     }
 
-    /// Hands everything to the system: from now on it survives this process.
+    /// Flushes all buffers to the kernel, so that the data survives this process.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        // Records name facts.
+        // Records refer to facts, so facts come first.
         self.facts.flush()?;
         self.current.flush()
     }
@@ -204,18 +204,18 @@ impl Segments {
 
     fn rotate(&mut self) -> io::Result<()> {
         self.end()?;
-        let next = Growing::create(path(&self.directory, self.number + 1)).map_err(io::Error::other)?;
+        let next = BufferedFile::create(path(&self.directory, self.number + 1)).map_err(io::Error::other)?;
         self.number += 1;
         self.is_ended = false;
         let mut done = std::mem::replace(&mut self.current, next);
-        self.done.push_back(Done {
+        self.done.push_back(CompleteSegment {
             path: std::mem::take(&mut done.path),
             bytes: done.bytes,
             counts: std::mem::take(&mut self.counts),
             ends: std::mem::take(&mut self.ends),
         });
-        let Some(most) = self.most else { return Ok(()) };
-        while self.done.iter().map(|done| done.bytes).sum::<u64>() + self.segment_bytes > most
+        let Some(max_bytes) = self.max_bytes else { return Ok(()) };
+        while self.done.iter().map(|done| done.bytes).sum::<u64>() + self.segment_bytes > max_bytes
             && let Some(oldest) = self.done.pop_front()
         {
             self.drop_segment(oldest)?;
@@ -223,15 +223,15 @@ impl Segments {
         Ok(())
     }
 
-    /// Removes a segment; what was in it is counted first, so that a crash in between counts too much, not too little.
-    fn drop_segment(&mut self, oldest: Done) -> io::Result<()> {
+    /// Removes a segment. Its records are counted first: after a crash in between, too many are counted, not too few.
+    fn drop_segment(&mut self, oldest: CompleteSegment) -> io::Result<()> {
         for ((process, thread, tid), records) in oldest.counts {
             let owner = Owner { process, thread, tid };
             self.write(Kind::DROPPED, owner, &records.to_le_bytes())?;
         }
         self.flush()?;
         std::fs::remove_file(&oldest.path)?;
-        // How a process ended is said again.
+        // The exits in it are written again.
         for (owner, payload) in oldest.ends {
             self.write(Kind::ENDED, owner, &payload)?;
         }
@@ -239,7 +239,7 @@ impl Segments {
     }
 }
 
-/// A segment's file.
+/// Path of a segment.
 pub(super) fn path(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("segment-{number:06}.{SEGMENT}"))
 }

@@ -1,4 +1,4 @@
-//! Writes a recording: collects records by thread and flushes them as blocks, all the time.
+//! Writes a recording: collects records by thread and flushes them as blocks.
 
 use super::block::{Kind, Owner};
 use super::history::Written;
@@ -18,29 +18,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A thread's records are written out when there are this many bytes of them.
-const BLOCK: usize = 256 << 10;
-/// Or when this much time has passed.
-const AGE: Duration = Duration::from_millis(250);
-/// Bytes that are kept free for the end of a recording whose disk is full: what is held, what was lost, the index.
-const RESERVE: usize = 1 << 20;
-/// The file that keeps them.
-const RESERVED: &str = "reserve";
+/// Bytes of a thread's records at which they are written.
+const MAX_BLOCK_BYTES: usize = 256 << 10;
+/// Age at which they are written in any case.
+const MAX_BLOCK_AGE: Duration = Duration::from_millis(250);
+/// Bytes reserved for the end of a recording whose disk is full: buffered blocks, loss counts, the index.
+const RESERVE_BYTES: usize = 1 << 20;
+/// File name of the reserved space.
+const RESERVE_FILE: &str = "reserve";
 
-/// Where records were made.
+/// Where the records come from.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The machine whose clock the records go by.
+    /// Machine whose clock the records use.
     pub host: String,
-    /// Id of its boot, empty when it is not known.
+    /// Its boot id, empty if unknown.
     pub boot: String,
-    /// The driver's topology of each machine, by its name.
+    /// Driver topology of each machine, by host name.
     pub topologies: Vec<(String, Vec<Node>)>,
-    /// Boots on which processes ran, each with the first of its processes; none where that is the one above.
+    /// Boots on which processes ran, each with its first process; empty if it is the one above.
     pub machines: Vec<(ProcessId, String)>,
 }
 
-/// Writes down what a source delivers.
+/// Recorder: writes the deliveries of a source to a recording.
 pub struct Recorder {
     files: Segments,
     path: PathBuf,
@@ -50,26 +50,26 @@ pub struct Recorder {
     /// Losses since the last flush, by process, ring and thread.
     lost: BTreeMap<(u32, u32, u32), u64>,
     flushed: Instant,
-    /// The first error of writing.
+    /// First write error.
     failed: Option<io::Error>,
-    /// Nothing can be written now; when that was tried last.
+    /// Set while nothing can be written: time of the last attempt.
     full: Option<Instant>,
-    /// What has to be written first when it can be again.
+    /// Blocks that must be written first when there is space again.
     pending: Vec<(Kind, Owner, Vec<u8>)>,
-    /// Records that found no room.
+    /// Number of records that could not be written.
     missing: u64,
-    /// Told when the disk is full, and when it no longer is.
+    /// Callback for the messages "disk full" and "space again".
     word: Option<fn(&str)>,
     written: Arc<Written>,
 }
 
-/// What could not be done when the disk is full from the start.
+/// Action of the error when the disk is full from the start.
 const NO_ROOM: &str = "there is no room for a recording in";
 
 impl Recorder {
-    /// Makes the recording's directory and its first segment.
+    /// Creates the recording's directory and its first segment.
     ///
-    /// Errors: the directory exists and is not empty, or cannot be made.
+    /// Errors: the directory exists and is not empty, or cannot be created.
     pub fn create(path: &Path, command: &[String], nodes: &[Node]) -> Result<Self> {
         let here = Origin {
             host: hostname(),
@@ -80,7 +80,7 @@ impl Recorder {
         Self::copy(path, command, &here)
     }
 
-    /// The same for records that were made elsewhere.
+    /// As [`Recorder::create`], for records of another machine or recording.
     pub fn copy(path: &Path, command: &[String], origin: &Origin) -> Result<Self> {
         if let Ok(mut entries) = std::fs::read_dir(path)
             && entries.next().is_some()
@@ -90,15 +90,15 @@ impl Recorder {
         if path.is_file() {
             return Err(Error::IsAFile(path.to_owned()));
         }
-        std::fs::create_dir_all(path).map_err(Error::io("cannot make the recording", path))?;
-        // Nothing was recorded: nothing is left.
-        Self::found(path, command, origin)
+        std::fs::create_dir_all(path).map_err(Error::io("cannot create the recording", path))?;
+        // Nothing was recorded, so nothing is left behind.
+        Self::write_manifest(path, command, origin)
             .and_then(|()| Self::begin(path, 1))
             .inspect_err(|_| drop(std::fs::remove_dir_all(path)))
     }
 
-    /// Writes what a recording says of itself.
-    fn found(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
+    /// Writes the manifest and the topologies.
+    fn write_manifest(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
         let write =
             |name: &str, text: String| std::fs::write(path.join(name), text + "\n").map_err(Error::io(NO_ROOM, path));
         let mut manifest = serde_json::json!({
@@ -126,9 +126,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Goes on with a recording whose writer died: new files, the first of which has this number.
+    /// Continues a recording whose writer died: new files, starting with this number.
     pub(super) fn begin(path: &Path, number: u32) -> Result<Self> {
-        std::fs::write(path.join(RESERVED), vec![0; RESERVE]).map_err(Error::io(NO_ROOM, path))?;
+        std::fs::write(path.join(RESERVE_FILE), vec![0; RESERVE_BYTES]).map_err(Error::io(NO_ROOM, path))?;
         Ok(Self {
             files: Segments::create(path, number)?,
             path: path.to_owned(),
@@ -146,35 +146,36 @@ impl Recorder {
         })
     }
 
-    /// Keeps so many bytes of records, about: the oldest go first, and are counted.
+    /// Limits the size of the records to about `max_bytes`. The oldest are removed first, and counted.
     #[must_use]
-    pub fn with_limit(mut self, most: Option<u64>) -> Self {
-        if let Some(most) = most {
-            self.files.limit(most);
+    pub fn with_limit(mut self, max_bytes: Option<u64>) -> Self {
+        if let Some(max_bytes) = max_bytes {
+            self.files.limit(max_bytes);
         }
         self
     }
 
-    /// How far it is written, for who reads it meanwhile.
+    /// How far the recording is written, for readers of the file.
     pub fn written(&self) -> Arc<Written> {
         self.written.clone()
     }
 
-    /// Tells `word` at once when the disk is full, and when it no longer is.
+    /// Sets a callback that reports at once that the disk is full, and that there is space again.
     #[must_use]
     pub fn reporting(mut self, word: fn(&str)) -> Self {
         self.word = Some(word);
         self
     }
 
-    /// Writes the rest and marks the recording as finished.
+    /// Writes all buffers and marks the recording as finished.
     ///
-    /// Errors: records found no room; those that did are there, and the others are counted as lost.
+    /// Errors: some records could not be written; the others are in the recording, and the missing ones are counted as
+    /// lost.
     pub fn finish(mut self) -> Result<()> {
-        // It was kept for this; where it cannot be removed there is nothing to be done.
-        let _ = std::fs::remove_file(self.path.join(RESERVED));
+        // The reserve was for this. If it cannot be removed, the recording is still complete.
+        let _ = std::fs::remove_file(self.path.join(RESERVE_FILE));
         self.word = None;
-        self.full = self.full.and_then(|at| at.checked_sub(AGE));
+        self.full = self.full.and_then(|at| at.checked_sub(MAX_BLOCK_AGE));
         self.flush_all();
         if self.write(Kind::FINISHED, Owner::default(), &[])
             && let Err(error) = self.files.end()
@@ -191,7 +192,7 @@ impl Recorder {
         }
     }
 
-    /// Writes a block; false when there is no room.
+    /// Writes a block; false if there is no space.
     fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> bool {
         if !self.has_room() {
             return false;
@@ -200,20 +201,20 @@ impl Recorder {
         written.map_err(|error| self.fail(error)).is_ok()
     }
 
-    /// Writes a block now or, when there is no room, as soon as there is.
+    /// Writes a block now, or as soon as there is space.
     fn must_write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) {
         if !self.write(kind, owner, payload) {
             let is_state = matches!(kind, Kind::COUNTERS | Kind::OPEN);
-            // The last one says it all.
+            // Only the last block of a state kind matters.
             self.pending.retain(|one| !is_state || (one.0, one.1) != (kind, owner));
             self.pending.push((kind, owner, payload.to_vec()));
         }
     }
 
-    /// Whether blocks can be written, as far as is known; after an error that is tried again from time to time.
+    /// Whether blocks can be written, as far as is known. After an error, retries from time to time.
     fn has_room(&mut self) -> bool {
         let Some(tried) = self.full else { return true };
-        if tried.elapsed() < AGE {
+        if tried.elapsed() < MAX_BLOCK_AGE {
             return false;
         }
         let pending = std::mem::take(&mut self.pending);
@@ -227,7 +228,7 @@ impl Recorder {
         match written {
             Ok(()) => {
                 self.full = None;
-                self.say("there is room again: the recording goes on");
+                self.say("there is room again: recording continues");
                 true
             }
             Err(error) => {
@@ -253,7 +254,7 @@ impl Recorder {
         }
     }
 
-    /// Texts and facts go first: records name them.
+    /// Writes strings and facts, to which records refer.
     fn flush_facts(&mut self, process: u32) {
         let owner = Owner {
             process,
@@ -271,7 +272,7 @@ impl Recorder {
         }
     }
 
-    /// Writes records of a thread, or counts them.
+    /// Writes records of a thread, or counts them as lost.
     fn write_records(&mut self, key: (u32, u32, u32), bytes: &[u8]) {
         let (process, thread, tid) = key;
         if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
@@ -309,7 +310,7 @@ impl Recorder {
         let key = (process, thread.index, thread.tid);
         let bytes = self.records.entry(key).or_default();
         payload::put_slots(bytes, slots);
-        if bytes.len() >= BLOCK {
+        if bytes.len() >= MAX_BLOCK_BYTES {
             let bytes = std::mem::take(bytes);
             self.flush_facts(process);
             self.write_records(key, &bytes);
@@ -329,14 +330,14 @@ impl RawSink for Recorder {
             Raw::Text(id, text) => {
                 let bytes = self.texts.entry(process).or_default();
                 payload::put_text(bytes, *id, text);
-                if bytes.len() >= BLOCK {
+                if bytes.len() >= MAX_BLOCK_BYTES {
                     self.flush_facts(process);
                 }
             }
             Raw::Fact(slots) => {
                 let bytes = self.facts.entry(process).or_default();
                 payload::put_slots(bytes, slots);
-                if bytes.len() >= BLOCK {
+                if bytes.len() >= MAX_BLOCK_BYTES {
                     self.flush_facts(process);
                 }
             }
@@ -359,11 +360,11 @@ impl RawSink for Recorder {
                 self.must_write(Kind::ENDED, owner, &payload::ended(*exit, *at));
                 self.flush_all();
             }
-            // These are of no use to anybody without records.
+            // Output and poll times are useless without records.
             Raw::Output(bytes) => drop(self.write(Kind::OUTPUT, owner, bytes)),
             Raw::Gauges(samples) => drop(self.write(Kind::GAUGES, owner, &sysfs::store::encode(samples))),
             Raw::Now(at) => {
-                if self.flushed.elapsed() >= AGE {
+                if self.flushed.elapsed() >= MAX_BLOCK_AGE {
                     self.flush_all();
                     self.write(Kind::NOW, owner, &at.to_le_bytes());
                     if self.full.is_none() {
@@ -375,12 +376,12 @@ impl RawSink for Recorder {
     }
 }
 
-/// This machine's name.
+/// Host name of this machine.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// This boot of this machine; recordings of one boot share their clocks.
+/// Id of this machine's boot. Recordings of one boot share their clocks.
 fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()

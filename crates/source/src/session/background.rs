@@ -1,14 +1,15 @@
-//! Programs that go on in a session when the one that it was made for has ended: services that went to the background.
+//! Programs that continue in a session after the started program has ended: background services.
 
 use roctop_ring::session::ENV_SESSION;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Libraries whose calls a collector records; a process that has none of them loaded leaves nothing to wait for.
+/// Libraries whose calls the collector records; a process with none of them mapped need not be waited for.
 const RUN_TIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "libroctx64.so"];
 
-/// Process ids of the programs that belong to the session at `session` and have a run-time of ROCm loaded. Found in the
-/// process table, because a forked process makes its ring at its first record only. What may not be looked at is not ours.
+/// Pids of the programs that belong to the session at `session` and have a ROCm run-time mapped. They are found in the
+/// process table, because a forked process creates its ring only at its first record. Processes that may not be
+/// inspected belong to other users.
 pub fn going_on(session: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -17,7 +18,7 @@ pub fn going_on(session: &Path) -> Vec<u32> {
     pids.filter(|pid| belongs(*pid, session)).collect()
 }
 
-/// Whether one of these libraries is in a map of a process's memory.
+/// Whether a process's memory map has one of these libraries.
 pub(super) fn uses_rocm(maps: &str) -> bool {
     RUN_TIMES.iter().any(|name| maps.contains(name))
 }

@@ -1,5 +1,5 @@
-//! Gives the memory of ended processes back while their session goes on: a test suite starts hundreds of programs, each
-//! of which leaves some ten MiB of rings on tmpfs.
+//! Frees the memory of ended processes during a session: a test suite starts hundreds of programs, each of which leaves
+//! some 10 MiB of rings on tmpfs.
 
 use roctop_ring::flight::FLIGHT;
 use roctop_ring::session::RING;
@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Files of ended processes that stay, bytes: for viewers that come later, and for a recovery.
+/// Files of ended processes that are kept, bytes: for later viewers, and for a recovery.
 const MAX_ENDED_BYTES: u64 = 512 << 20;
-/// By then a recording has everything, and so has every viewer that looks on.
-const TAKEN: Duration = Duration::from_secs(10);
+/// Delay after which the recording and all attached viewers have read a file.
+const READ_DELAY: Duration = Duration::from_secs(10);
 
 struct Ended {
     since: Instant,
@@ -19,7 +19,7 @@ struct Ended {
     bytes: u64,
 }
 
-/// Files of processes that ended, the oldest first.
+/// Files of ended processes, oldest first.
 pub(super) struct Clearing {
     ended: VecDeque<Ended>,
     kept: u64,
@@ -31,7 +31,7 @@ impl Default for Clearing {
         Self {
             ended: VecDeque::new(),
             kept: MAX_ENDED_BYTES,
-            taken: TAKEN,
+            taken: READ_DELAY,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Clearing {
         });
     }
 
-    /// Removes the oldest files beyond what stays.
+    /// Removes the oldest files beyond the limit.
     pub(super) fn clear(&mut self) {
         let mut bytes: u64 = self.ended.iter().map(|one| one.bytes).sum();
         while bytes > self.kept
@@ -72,7 +72,7 @@ impl Clearing {
             && oldest.since.elapsed() >= self.taken
         {
             for file in &oldest.files {
-                // Who else removes it has the same in mind.
+                // If another process removed it, the aim is reached too.
                 let _ = std::fs::remove_file(file);
             }
             bytes = bytes.saturating_sub(oldest.bytes);
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_files_of_ended_processes_go_and_nobody_elses() {
+    fn only_oldest_files_of_ended_processes_are_removed() {
         let place = std::env::temp_dir().join(format!("roctop-clearing-{}", std::process::id()));
         std::fs::create_dir_all(&place).unwrap();
         let make = |name: &str| std::fs::write(place.join(name), vec![1u8; 1 << 20]).unwrap();

@@ -1,4 +1,4 @@
-//! The rings of a session: the files that appear in it, one poll over all of them, and what a process left behind.
+//! Reads the rings of a session: finds new files, polls all of them, and collects what an ended process left behind.
 
 use super::clearing::Clearing;
 use super::{open_ring, orphans};
@@ -15,70 +15,70 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often counters and open work are read.
+/// Interval between readings of counters and open work.
 const STATE_INTERVAL: Duration = Duration::from_millis(400);
-/// The same when somebody looks on.
+/// As [`STATE_INTERVAL`], while a screen is attached.
 const STATE_INTERVAL_WATCHED: Duration = Duration::from_millis(100);
-/// Nobody is in a hurry when nothing was recorded for so long, and then it is this.
+/// Idle time without records after which [`STATE_INTERVAL_QUIET`] applies.
 const QUIET_AFTER: Duration = Duration::from_secs(2);
 const STATE_INTERVAL_QUIET: Duration = Duration::from_secs(1);
-/// With more processes than these it costs too much to look so often.
+/// Number of processes above which [`STATE_INTERVAL`] applies to a screen too, to bound the cost.
 const MAX_WATCHED: usize = 8;
-/// A step of the clock by which directories change takes less.
-const STEP: Duration = Duration::from_millis(20);
-/// How often it is looked whether a writer is still there.
-const PROBE: Duration = Duration::from_millis(100);
+/// Upper bound of the resolution of directory time stamps.
+const DIRECTORY_TIME_RESOLUTION: Duration = Duration::from_millis(20);
+/// Interval between checks whether a writer is alive.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Reads all rings of a session.
+/// Reader of all rings of a session.
 pub struct Live {
     path: PathBuf,
-    /// The directory at that path: what changes there is asked without going along the path.
+    /// Open directory, so that `fstat` need not resolve the path.
     directory: Option<File>,
     files: Vec<Source>,
     known: HashSet<String>,
-    /// When the directory had last changed when its files were looked through; none when it may have changed since.
+    /// Modification time of the directory at the last listing; `None` if it may have changed since.
     listed: Option<SystemTime>,
     processes: Vec<Known>,
-    /// When counters and open work were read last.
+    /// Time of the last reading of counters and open work.
     slow_at: Option<Instant>,
-    /// When records or files came last.
+    /// Time of the last records or files.
     heard: Instant,
     probe_at: Option<Instant>,
     is_late: bool,
     is_watched: bool,
-    /// Only for whoever the session belongs to.
+    /// Only for the roctop that owns the session.
     clearing: Option<Clearing>,
-    /// The program that was started: its process id, and when it started, in ticks of the kernel.
+    /// The started program: pid, and start time in kernel ticks.
     started: Option<(u32, u64)>,
 }
 
 struct Known {
     pid: u32,
     start_ticks: u64,
-    /// What the names of all its files begin with.
+    /// Prefix of the names of its files.
     stem: String,
-    /// Dispatches that were found complete after its end.
+    /// Ids of dispatches found complete after its end.
     left: HashSet<u64>,
-    /// Its rings' newest dispatches at its end: recorded, though a queue may still have them in flight.
+    /// Newest dispatch of each ring at its end: recorded, though a queue may still list it as in flight.
     newest: HashSet<u64>,
-    /// Dispatches that were found not complete after its end.
+    /// Dispatches found incomplete after its end.
     unfinished: Vec<Left>,
     ended: bool,
-    /// How full its fullest ring was found since that was last asked, in 1/1000.
+    /// Highest fill level of its rings since the last request, 1/1000.
     fullest: u32,
 }
 
 struct Source {
     process: ProcessId,
     ordinal: u32,
-    /// What was overwritten before this reader came is not lost to it.
+    /// Records overwritten before this reader attached do not count as lost.
     is_late: bool,
     reader: Reader<File>,
     probe: File,
 }
 
 impl Live {
-    /// A reader of the session at `path`.
+    /// Reader of the session at `path`.
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -97,7 +97,7 @@ impl Live {
         }
     }
 
-    /// Files of ended processes are removed when they become many: for the roctop to which the session belongs.
+    /// Enables removal of ended processes' files; for the roctop that owns the session.
     #[must_use]
     pub fn owned(self) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Live {
         }
     }
 
-    /// Open work is looked at for each frame of a screen.
+    /// Reads open work for each frame of a screen.
     #[must_use]
     pub fn watched(self) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Live {
         }
     }
 
-    /// The same for a session that runs already: what was overwritten before is not counted as lost.
+    /// Reader that attaches to a running session: records overwritten before do not count as lost.
     pub fn late(path: &Path) -> Self {
         Self {
             is_late: true,
@@ -123,30 +123,30 @@ impl Live {
         }
     }
 
-    /// Process ids seen so far.
+    /// Pids seen so far.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(|process| process.pid).collect()
     }
 
-    /// Process ids of those that have not ended.
+    /// Pids of the processes that have not ended.
     pub fn pids_alive(&self) -> Vec<u32> {
         let alive = self.processes.iter().filter(|process| !process.ended);
         alive.map(|process| process.pid).collect()
     }
 
-    /// Processes that have not ended.
+    /// Number of processes that have not ended.
     pub fn alive(&self) -> usize {
         self.processes.iter().filter(|process| !process.ended).count()
     }
 
-    /// Processes that have not ended, and how full the fullest ring of each was found since this was last asked, in 1/1000.
+    /// For each process that has not ended: id, pid, and highest fill level of its rings since the last call, 1/1000.
     pub fn fills(&mut self) -> Vec<(ProcessId, u32, u32)> {
         let alive = (0..).zip(&mut self.processes).filter(|(_, process)| !process.ended);
         let fills = alive.map(|(id, process)| (ProcessId(id), process.pid, std::mem::take(&mut process.fullest)));
         fills.collect()
     }
 
-    /// How full the fullest ring of the files known is, in 1/1000. Cheaper than a poll, and nothing is delivered.
+    /// Highest fill level of all known rings, 1/1000. Cheaper than a poll; delivers nothing.
     pub fn fill(&mut self) -> io::Result<u32> {
         let mut fullest = 0;
         for file in &mut self.files {
@@ -157,17 +157,17 @@ impl Live {
         Ok(fullest)
     }
 
-    /// Whether files may have come since they were last looked through.
+    /// Whether the directory may have changed since it was listed.
     pub fn has_new_files(&self) -> bool {
         self.listed.is_none() || self.changed() != self.listed
     }
 
-    /// When the directory last changed.
+    /// Modification time of the directory.
     fn changed(&self) -> Option<SystemTime> {
         self.directory.as_ref()?.metadata().ok()?.modified().ok()
     }
 
-    /// Delivers everything new. `now` is CLOCK_BOOTTIME.
+    /// Delivers everything new. `now` is CLOCK_BOOTTIME, ns.
     pub fn poll(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         if self.has_new_files() {
             self.discover(sink)?;
@@ -197,7 +197,7 @@ impl Live {
             }
         }
         if self.probe_at.is_none_or(|at| moment >= at) {
-            self.probe_at = Some(moment + PROBE);
+            self.probe_at = Some(moment + PROBE_INTERVAL);
             add(&mut progress, self.settle(now, sink)?);
             if let Some(clearing) = &mut self.clearing {
                 clearing.clear();
@@ -207,7 +207,7 @@ impl Live {
         Ok(progress)
     }
 
-    /// The time between two readings of counters and open work.
+    /// Interval between two readings of counters and open work.
     fn pace(&self, now: Instant) -> Duration {
         if now.duration_since(self.heard) >= QUIET_AFTER {
             STATE_INTERVAL_QUIET
@@ -218,7 +218,7 @@ impl Live {
         }
     }
 
-    /// Looks which processes are gone, and delivers the rest of them. A reader that stops asks this last.
+    /// Detects processes that are gone and delivers the rest of their records. A reader calls this last.
     pub fn settle(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = Progress::default();
         for process in (0..self.processes.len()).map(|process| ProcessId(process as u32)) {
@@ -229,13 +229,13 @@ impl Live {
         Ok(progress)
     }
 
-    /// The program was started, as this process, at this tick of the kernel.
+    /// The program was started with this pid, at this kernel tick.
     pub fn started(&mut self, pid: u32, start: u64) {
         self.started = Some((pid, start));
     }
 
-    /// Says how the process with this id ended; delivers the rest of it. One that never made a ring appears now, with
-    /// nothing but its end.
+    /// Stores the exit of the process with this pid and delivers the rest of its records. A process without a ring
+    /// appears now, with its exit only.
     pub fn exited(&mut self, pid: u32, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<()> {
         self.discover(sink)?;
         let found = self.processes.iter().rposition(|process| process.pid == pid);
@@ -276,7 +276,7 @@ impl Live {
 
     fn finish(&mut self, process: ProcessId, exit: Exit, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = self.poll_process(process, Ended::Yes, sink)?;
-        // A writer that is gone moves no head, so this ends.
+        // A dead writer advances no head, so this loop ends.
         while progress.more {
             progress.more = false;
             add(&mut progress, self.poll_process(process, Ended::Yes, sink)?);
@@ -285,7 +285,7 @@ impl Live {
         self.state_of(process, sink)?;
         self.processes[process.0 as usize].ended = true;
         sink.take(process, &Raw::Ended(exit, now));
-        // Its files are not looked at any more: a session may have more processes than there are descriptors.
+        // Close its files: a session may have more processes than this process has descriptors.
         self.files.retain(|file| file.process != process);
         if let Some(clearing) = &mut self.clearing {
             clearing.ended(&self.path, &self.processes[process.0 as usize].stem);
@@ -293,7 +293,7 @@ impl Live {
         Ok(progress)
     }
 
-    /// Delivers the dispatches that the GPU completed and nobody recorded any more.
+    /// Delivers dispatches that completed on the GPU and were not recorded.
     fn deliver_left(&mut self, process: ProcessId, exit: Exit, sink: &mut dyn RawSink) -> io::Result<()> {
         let mut newest = HashSet::new();
         for file in self.files.iter().filter(|file| file.process == process) {
@@ -303,14 +303,14 @@ impl Live {
         let (completed, unfinished) = orphans::read(&self.path, &known.stem);
         for left in completed {
             if !newest.contains(&left.record.dispatch_id) {
-                // Numbered as a ring's records are: a recovery knows by it which it has.
+                // Numbered like a ring's records, so that a recovery can recognize them.
                 let mut slots = left.slots();
                 slots[0][0] = Head(slots[0][0]).with_ordinal(known.left.len() as u64).0;
                 sink.take(process, &Raw::Record(orphans::THREAD, &slots));
                 known.left.insert(left.record.dispatch_id);
             }
         }
-        // A program that ends by itself has waited for its queues.
+        // A program that exits normally has waited for its queues.
         if !matches!(exit, Exit::Code(_)) {
             known.unfinished = unfinished;
         }
@@ -320,16 +320,16 @@ impl Live {
 
     fn discover(&mut self, sink: &mut dyn RawSink) -> io::Result<()> {
         let mut found = Vec::new();
-        // Its clock is a coarse one: what comes in the same step of it would not be seen.
-        let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|past| past > STEP);
+        // Directory time stamps are coarse: a change within the same step would be missed.
+        let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|past| past > DIRECTORY_TIME_RESOLUTION);
         self.listed = self.changed().filter(is_past);
         let entries = match std::fs::read_dir(&self.path) {
-            // Out of descriptors: those of processes that end come back.
+            // Out of descriptors: processes that end will free some.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.listed = None;
                 return Ok(());
             }
-            // Its roctop removed it: what is open is read to the end.
+            // Its roctop removed the directory: open files are read to the end.
             Err(error) if self.clearing.is_none() && error.kind() == io::ErrorKind::NotFound => {
                 self.listed = self.changed();
                 return Ok(());
@@ -400,7 +400,7 @@ impl Live {
 
     fn poll_process(&mut self, process: ProcessId, ended: Ended, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = Progress::default();
-        // Records of chained files may name strings of the first file: they wait until that was read.
+        // Records of chained files may refer to strings of the first file: they wait until that was read.
         let mut held = Held::default();
         for file in self
             .files
@@ -436,7 +436,8 @@ impl Live {
         for file in self.files.iter().filter(|file| file.process == process) {
             if file.ordinal == 0 {
                 let mut counters = file.reader.counters()?;
-                // Threads count what signal handlers made them drop; the process counts what happened before they could.
+                // Threads count records dropped because of signal handlers; the process counts those dropped before a
+                // thread had a ring.
                 for other in self.files.iter().filter(|other| other.process == process) {
                     let dropped = other.reader.entry_sum(entry::REENTRANT)?;
                     counters[counter::REENTRANT] = counters[counter::REENTRANT].saturating_add(dropped);
@@ -465,7 +466,7 @@ impl Live {
         Ok(())
     }
 
-    /// True when no mapping of the process's files is left: their lock can be had.
+    /// Whether no mapping of the process's files remains: then their lock is free.
     fn is_gone(&self, process: ProcessId) -> bool {
         let mut first = self
             .files

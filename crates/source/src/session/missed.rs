@@ -1,7 +1,7 @@
-//! Programs that use ROCm without the collector: their environment was cleared on the way, or the loader ignored it.
+//! Programs that use ROCm without the collector: their environment was cleared, or the dynamic loader ignored it.
 //!
-//! A thread looks at the descendants of this roctop. A descendant that has a run-time of ROCm mapped, but not the collector,
-//! is missed. Looks are frequent at first, rare later, and rarest once a process has a ring.
+//! A thread inspects the descendants of this roctop. A descendant that has a ROCm run-time mapped, but not the
+//! collector, is missed. Inspections are frequent at first, then rare, and rarest once a process has a ring.
 
 use super::background::uses_rocm;
 use roctop_ring::session::{ENV_SESSION, RING};
@@ -13,49 +13,50 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The pause after the first look; each later pause is longer by half.
+/// Pause after the first inspection. Each later pause is half again as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
-/// The longest pause while no process has a ring, and after that.
+/// Maximum pause before, and after, a process has a ring.
 const MAX_PAUSE: Duration = Duration::from_millis(500);
-const RECORDED: Duration = Duration::from_secs(4);
-/// A pause is at least this many times the duration of the look before it.
-const RARELY: u32 = 100;
-/// A run-time may load the collector itself when it initializes (HSA_TOOLS_LIB). A live screen waits this long.
-const SETTLED: Duration = Duration::from_secs(1);
-/// Descendants that one look visits at most.
+const MAX_PAUSE_RECORDED: Duration = Duration::from_secs(4);
+/// Minimum pause as a multiple of the duration of the previous inspection.
+const MIN_PAUSE_FACTOR: u32 = 100;
+/// Time for which a live screen waits before it reports: a run-time may load the collector when it initializes
+/// (HSA_TOOLS_LIB).
+const SETTLE_TIME: Duration = Duration::from_secs(1);
+/// Maximum number of descendants per inspection.
 const MAX_DESCENDANTS: usize = 1024;
 const PROC: &str = "/proc";
 /// The collector's file name, as the viewer puts it into LD_PRELOAD.
 const COLLECTOR: &str = "libroctop_preload.so";
 
-/// Why a process has no collector.
+/// Cause of a missing collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Why {
-    /// ROCTOP_SESSION is not in its environment.
+enum Cause {
+    /// The environment lacks ROCTOP_SESSION.
     Cleared,
-    /// ROCTOP_SESSION is there, the collector is not in LD_PRELOAD.
+    /// ROCTOP_SESSION is present, but LD_PRELOAD lacks the collector.
     Replaced,
-    /// Both are there: the loader ignored them.
+    /// Both are present: the dynamic loader ignored them.
     Ignored,
-    /// Another user's process, whose memory and environment cannot be read.
+    /// The process runs as another user, so its memory map and environment are unreadable.
     Hidden,
 }
 
 #[derive(Clone, Debug)]
 struct Process {
     name: String,
-    why: Why,
+    cause: Cause,
     since: Instant,
 }
 
-/// What the looks found so far.
+/// Results of the inspections so far.
 #[derive(Debug)]
 struct Missed {
     session: PathBuf,
     root: u32,
-    /// By process id: those without a collector when they were seen last.
+    /// Processes without a collector at their last inspection, by pid.
     found: BTreeMap<u32, Process>,
-    /// Every descendant ever seen, with its start: an orphan is no longer in the tree.
+    /// Start times of all descendants ever seen, by pid: an orphan leaves the process tree.
     known: BTreeMap<u32, u64>,
     has_ring: bool,
 }
@@ -71,7 +72,7 @@ impl Missed {
         }
     }
 
-    /// Looks at all descendants once.
+    /// Inspects all descendants once.
     fn look(&mut self) {
         let now = Instant::now();
         self.known.retain(|pid, start| start_of(*pid) == Some(*start));
@@ -88,17 +89,17 @@ impl Missed {
             if recorded.contains(&pid) {
                 continue;
             }
-            match judge(pid) {
-                Some(Judged::Missed(why, name)) => {
+            match classify(pid) {
+                Some(Classification::Missed(cause, name)) => {
                     let seen = self.found.entry(pid).or_insert_with(|| Process {
                         name: String::new(),
-                        why,
+                        cause,
                         since: now,
                     });
-                    (seen.name, seen.why) = (name, why);
+                    (seen.name, seen.cause) = (name, cause);
                 }
-                Some(Judged::Collected) => _ = self.found.remove(&pid),
-                // It does not use ROCm, or it is gone: what was seen of it before stays.
+                Some(Classification::Collected) => _ = self.found.remove(&pid),
+                // It does not use ROCm, or it is gone: keep earlier results.
                 None => {}
             }
         }
@@ -106,7 +107,7 @@ impl Missed {
         self.has_ring |= !recorded.is_empty();
     }
 
-    /// Process ids that have a ring in the session.
+    /// Pids that have a ring in the session.
     fn recorded(&self) -> BTreeSet<u32> {
         let entries = fs::read_dir(&self.session).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -119,71 +120,72 @@ impl Missed {
             .collect()
     }
 
-    /// What to report; `settled` is how long ago a process must have been seen first.
+    /// Report on processes first seen at least `settled` ago.
     fn report(&self, settled: Duration) -> Option<String> {
-        let counts =
-            |process: &Process| process.since.elapsed() >= settled && (process.why != Why::Hidden || !self.has_ring);
+        let counts = |process: &Process| {
+            process.since.elapsed() >= settled && (process.cause != Cause::Hidden || !self.has_ring)
+        };
         let mut all: Vec<_> = self.found.iter().filter(|(_, process)| counts(process)).collect();
-        // A process that is known to use ROCm comes before one that might.
-        all.sort_by_key(|(pid, process)| (process.why == Why::Hidden, **pid));
+        // Processes that certainly use ROCm come before those that might.
+        all.sort_by_key(|(pid, process)| (process.cause == Cause::Hidden, **pid));
         let (pid, first) = all.first()?;
-        let alike = all.iter().filter(|(_, process)| process.why == first.why).count();
+        let alike = all.iter().filter(|(_, process)| process.cause == first.cause).count();
         Some(sentence(**pid, first, alike - 1))
     }
 }
 
-/// The report on one process, and on how many more of its kind there are.
+/// Report on one process, and the number of others like it.
 fn sentence(pid: u32, process: &Process, more: usize) -> String {
     let mut who = format!("process {pid} ({})", process.name);
     if more > 0 {
         who = format!("{who} and {more} more");
     }
     let keep = "keep LD_PRELOAD, HSA_TOOLS_LIB and ROCTOP_SESSION";
-    match process.why {
-        Why::Cleared => format!(
+    match process.cause {
+        Cause::Cleared => format!(
             "{who} used ROCm, but the collector was not loaded: its environment was cleared (env -i, sudo, a launcher); {keep}, \
              or start roctop behind what clears them"
         ),
-        Why::Replaced => format!(
+        Cause::Replaced => format!(
             "{who} used ROCm, but the collector was not loaded: LD_PRELOAD was replaced on the way; add to its value instead, \
              or start roctop behind what replaces it"
         ),
-        Why::Ignored => format!(
+        Cause::Ignored => format!(
             "{who} used ROCm, but the collector was not loaded: the loader ignored LD_PRELOAD (a setuid program, file \
              capabilities, or another C library); run a copy of the program without these"
         ),
-        Why::Hidden => format!(
+        Cause::Hidden => format!(
             "{who} runs as another user, so the collector cannot be loaded into it, and whether it uses ROCm is unknown; start \
              roctop as that user ('sudo roctop …')"
         ),
     }
 }
 
-enum Judged {
+enum Classification {
     /// The collector is mapped.
     Collected,
-    /// A run-time of ROCm is mapped alone.
-    Missed(Why, String),
+    /// A ROCm run-time is mapped without the collector.
+    Missed(Cause, String),
 }
 
-/// What a process has mapped says about it; none when it does not use ROCm or is gone.
-fn judge(pid: u32) -> Option<Judged> {
+/// Classifies a process by its memory map; `None` if it does not use ROCm or is gone.
+fn classify(pid: u32) -> Option<Classification> {
     let place = Path::new(PROC).join(pid.to_string());
     let maps = match fs::read(place.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             let is_other = fs::metadata(&place).ok()?.uid() != rustix::process::getuid().as_raw();
-            return is_other.then(|| Judged::Missed(Why::Hidden, name_of(&place)));
+            return is_other.then(|| Classification::Missed(Cause::Hidden, name_of(&place)));
         }
         Err(_) => return None,
     };
     if maps.contains(COLLECTOR) {
-        return Some(Judged::Collected);
+        return Some(Classification::Collected);
     }
-    uses_rocm(&maps).then(|| Judged::Missed(why(&place), name_of(&place)))
+    uses_rocm(&maps).then(|| Classification::Missed(cause_of(&place), name_of(&place)))
 }
 
-fn why(place: &Path) -> Why {
+fn cause_of(place: &Path) -> Cause {
     let environment = fs::read(place.join("environ")).unwrap_or_default();
     let environment = String::from_utf8_lossy(&environment);
     let value = |name: &str| {
@@ -191,9 +193,9 @@ fn why(place: &Path) -> Why {
         all.find(|(known, _)| *known == name).map(|(_, value)| value)
     };
     match value(ENV_SESSION) {
-        None => Why::Cleared,
-        Some(_) if !value("LD_PRELOAD").is_some_and(|value| value.contains(COLLECTOR)) => Why::Replaced,
-        Some(_) => Why::Ignored,
+        None => Cause::Cleared,
+        Some(_) if !value("LD_PRELOAD").is_some_and(|value| value.contains(COLLECTOR)) => Cause::Replaced,
+        Some(_) => Cause::Ignored,
     }
 }
 
@@ -202,18 +204,18 @@ fn name_of(place: &Path) -> String {
     name.trim().to_owned()
 }
 
-/// When a process started, in ticks of the kernel; none of one that is gone.
+/// Start time of a process in kernel ticks; `None` if it is gone.
 pub fn start_of(pid: u32) -> Option<u64> {
     field(&fs::read_to_string(format!("{PROC}/{pid}/stat")).ok()?, 22)
 }
 
-/// A field of /proc/PID/stat by its number in proc(5), from the fourth on.
+/// Field of /proc/PID/stat by its number in proc(5), from 4 on.
 fn field<T: std::str::FromStr>(stat: &str, number: usize) -> Option<T> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(number - 3)?.parse().ok()
 }
 
-/// All processes below one, without itself.
+/// All descendants of a process, without itself.
 fn descendants(root: u32) -> Vec<u32> {
     let has_lists = Path::new(&format!("{PROC}/self/task/{}/children", std::process::id())).exists();
     let parents = if has_lists { Vec::new() } else { parents() };
@@ -247,7 +249,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Every process with its parent, for kernels that keep no lists of children.
+/// Every process with its parent, for kernels without lists of children.
 fn parents() -> Vec<(u32, u32)> {
     let entries = fs::read_dir(PROC).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -255,14 +257,15 @@ fn parents() -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Looks for missed programs until it is stopped.
+/// Watcher for missed programs; runs until it is stopped.
 pub struct Watch {
     stop: Sender<()>,
     thread: JoinHandle<Missed>,
 }
 
 impl Watch {
-    /// Starts to look at the descendants of this process; `on_change` gets each report, and `None` when one is withdrawn.
+    /// Watches the descendants of this process. `on_change` receives each new report, and `None` when a report is
+    /// withdrawn.
     pub fn start(session: &Path, on_change: impl Fn(Option<String>) + Send + 'static) -> std::io::Result<Self> {
         let mut missed = Missed::new(session, std::process::id());
         let (stop, stopped) = channel();
@@ -272,13 +275,13 @@ impl Watch {
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let began = Instant::now();
                 missed.look();
-                let report = missed.report(SETTLED);
+                let report = missed.report(SETTLE_TIME);
                 if report != reported {
                     on_change(report.clone());
                     reported = report;
                 }
-                let longest = if missed.has_ring { RECORDED } else { MAX_PAUSE };
-                pause = (pause * 3 / 2).min(longest).max(began.elapsed() * RARELY);
+                let longest = if missed.has_ring { MAX_PAUSE_RECORDED } else { MAX_PAUSE };
+                pause = (pause * 3 / 2).min(longest).max(began.elapsed() * MIN_PAUSE_FACTOR);
             }
             on_change(missed.report(Duration::ZERO));
             missed
@@ -287,7 +290,7 @@ impl Watch {
         Ok(Self { stop, thread })
     }
 
-    /// Ends the looks; the report on what was missed. To be called while the session is still there.
+    /// Stops the watcher and returns its final report. Call it while the session's directory exists.
     pub fn stop(self) -> Option<String> {
         drop(self.stop);
         let missed = self.thread.join().ok()?;
@@ -303,30 +306,30 @@ mod tests {
     #[test]
     fn every_cause_is_named_with_a_remedy() {
         let mut missed = Missed::new(Path::new("/nowhere"), 1);
-        let mut add = |pid, why| {
+        let mut add = |pid, cause| {
             let process = Process {
                 name: "app".into(),
-                why,
+                cause,
                 since: Instant::now(),
             };
             missed.found.insert(pid, process);
             missed.report(Duration::ZERO).unwrap_or_default()
         };
-        assert!(add(9, Why::Hidden).starts_with("process 9 (app) runs as another user"));
-        let cleared = add(12, Why::Cleared);
+        assert!(add(9, Cause::Hidden).starts_with("process 9 (app) runs as another user"));
+        let cleared = add(12, Cause::Cleared);
         assert!(
             cleared.starts_with("process 12 (app) used ROCm, but the collector was not loaded"),
             "{cleared}"
         );
-        assert!(add(13, Why::Cleared).starts_with("process 12 (app) and 1 more used ROCm"));
-        assert!(add(11, Why::Replaced).contains("LD_PRELOAD was replaced"));
-        assert!(add(10, Why::Ignored).contains("setuid"));
+        assert!(add(13, Cause::Cleared).starts_with("process 12 (app) and 1 more used ROCm"));
+        assert!(add(11, Cause::Replaced).contains("LD_PRELOAD was replaced"));
+        assert!(add(10, Cause::Ignored).contains("setuid"));
         assert_eq!(
-            missed.report(SETTLED),
+            missed.report(SETTLE_TIME),
             None,
             "a young process may still load the collector"
         );
-        missed.found.retain(|_, process| process.why == Why::Hidden);
+        missed.found.retain(|_, process| process.cause == Cause::Hidden);
         missed.has_ring = true;
         assert_eq!(missed.report(Duration::ZERO), None, "others were recorded");
     }

@@ -1,5 +1,5 @@
-//! What a process left in its flight files when it ended: dispatches that the GPU had completed and nobody recorded any more,
-//! and those that it had not completed.
+//! Dispatches in the flight files of an ended process: those completed on the GPU without a record, and those that
+//! never completed.
 
 use super::open_ring;
 use roctop_ring::flight::{self, FLIGHT, Left};
@@ -12,8 +12,8 @@ pub(super) const THREAD: Thread = Thread {
     tid: 0,
 };
 
-/// Both kinds, for the process whose files in `session` begin with `stem`, in order of their submission: completed ones
-/// first. Files that cannot be read are passed over: they say nothing.
+/// Completed and incomplete dispatches, for the process whose files in `session` begin with `stem`, in order of
+/// submission. Unreadable files are skipped.
 pub(super) fn read(session: &Path, stem: &str) -> (Vec<Left>, Vec<Left>) {
     let Ok(entries) = std::fs::read_dir(session) else {
         return (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ pub(super) fn read(session: &Path, stem: &str) -> (Vec<Left>, Vec<Left>) {
     all.into_iter().partition(|left| left.is_complete)
 }
 
-/// Adds dispatches that were not completed to what a ring says is in flight, which is of each queue the youngest only.
+/// Adds incomplete dispatches to the open work of a ring, which lists only the newest of each queue.
 pub(super) fn add(work: &mut OpenWork, unfinished: &[Left]) {
     for Left { record, .. } in unfinished {
         let known = work.queues.iter().position(|queue| queue.id == record.queue);

@@ -1,10 +1,10 @@
-//! `gpu_metrics` 1.9: attributes in place of fields. Each is a 64-bit word that says unit, type, number and how many values
-//! follow it, and then those values, with no padding (`kgd_pp_interface.h`, `AMDGPU_METRICS_ENC_ATTR`).
+//! `gpu_metrics` 1.9 has attributes instead of fixed fields. Each is a 64-bit word with unit, type, number and count,
+//! followed by that many values without padding (`kgd_pp_interface.h`, `AMDGPU_METRICS_ENC_ATTR`).
 
 use super::Absent;
 use super::gpu_metrics::Field;
 
-/// Names of attributes by their numbers, as the fields of the older revisions.
+/// Names of attributes by number, as the fields of older revisions.
 const NAMES: [&str; 48] = [
     "temperature_hotspot",
     "temperature_mem",
@@ -55,17 +55,17 @@ const NAMES: [&str; 48] = [
     "gfx_low_utilization_acc",
     "gfx_below_host_limit_total_acc",
 ];
-/// Bytes before the first attribute: the head, and how many there are.
-const FIRST: usize = 8;
+/// Offset of the first attribute, bytes: after the header and the number of attributes.
+const FIRST_OFFSET: usize = 8;
 
-/// The attributes of a table; those of unknown numbers are passed over.
+/// Attributes of a table; unknown numbers are skipped.
 ///
-/// Errors: an attribute is of an unknown type, or goes past the table's end.
+/// Errors: an attribute has an unknown type, or exceeds the table.
 pub(super) fn fields(table: &[u8]) -> Result<Vec<Field>, Absent> {
-    let count = table.get(4..FIRST).and_then(|raw| raw.first_chunk().copied());
+    let count = table.get(4..FIRST_OFFSET).and_then(|raw| raw.first_chunk().copied());
     let count = u32::from_le_bytes(count.ok_or(Absent::Unreadable)?);
     let mut fields = Vec::new();
-    let mut at = FIRST;
+    let mut at = FIRST_OFFSET;
     for _ in 0..count {
         let raw = table.get(at..).and_then(|rest| rest.first_chunk().copied());
         let word = u64::from_le_bytes(raw.ok_or(Absent::Unreadable)?);

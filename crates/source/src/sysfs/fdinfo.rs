@@ -1,21 +1,21 @@
-//! `/proc/PID/fdinfo/*` of the kernel's graphics drivers: `drm-*` keys (Documentation/gpu/drm-usage-stats.rst).
+//! Parses `/proc/PID/fdinfo/*` of DRM drivers: `drm-*` keys (Documentation/gpu/drm-usage-stats.rst).
 
 use std::collections::BTreeMap;
 
-/// One client of a GPU: an opened render node.
+/// A client of a GPU: an open render node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
     /// `drm-pdev`: the GPU's PCI address.
     pub device: String,
-    /// `drm-client-id`: two descriptors of one client have the same.
+    /// `drm-client-id`: equal for all descriptors of one client.
     pub id: u64,
-    /// `drm-engine-NAME`, ns so far.
+    /// `drm-engine-NAME`, cumulative ns.
     pub engines: BTreeMap<String, u64>,
     /// `drm-memory-NAME` or `drm-resident-NAME`, bytes.
     pub memory: BTreeMap<String, u64>,
 }
 
-/// Reads one descriptor's file; none when it is no GPU's.
+/// Parses the file of one descriptor; `None` if it does not belong to a GPU.
 pub fn parse(text: &str) -> Option<Client> {
     let mut client = Client::default();
     for line in text.lines().take(256) {
@@ -55,7 +55,7 @@ fn bytes(value: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// The clients of one GPU, each counted once, added up.
+/// Sum over the clients of one GPU, each counted once.
 pub fn of_device(clients: &[Client], device: &str) -> Option<Client> {
     let mut sum: Option<Client> = None;
     let mut seen = std::collections::BTreeSet::new();

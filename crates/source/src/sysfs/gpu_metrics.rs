@@ -1,8 +1,8 @@
-//! `gpu_metrics`: the driver's binary table, in all revisions that the kernel's header publishes
-//! (`kgd_pp_interface.h`): 1.0 to 1.9 for GPUs, 2.0 to 2.4 and 3.0 for APUs.
+//! `gpu_metrics`: the driver's binary table, in all revisions of the kernel's header (`kgd_pp_interface.h`): 1.0 to 1.9
+//! for GPUs, 2.0 to 2.4 and 3.0 for APUs.
 //!
-//! A revision is written here as its fields in the header's order; offsets follow from the C rules; 1.9 says
-//! what it has ([`super::attributes`]).
+//! Each revision is a list of fields in the header's order; offsets follow from C's alignment rules. 1.9 describes its
+//! own fields ([`super::attributes`]).
 
 use super::attributes;
 use super::partition;
@@ -47,7 +47,7 @@ const XGMI: &str = "xgmi_read_data_acc:8*8 xgmi_write_data_acc:8*8";
 const XGMI_STATUS: &str = "xgmi_link_status:2*8 padding:2";
 const CLOCKS: &str = "firmware_timestamp:8 current_gfxclk:2*8 current_socclk:2*4 current_vclk0:2*4 \
     current_dclk0:2*4 current_uclk:2";
-/// Eight partitions' numbers, as many 64-bit words as they take (168, 232 and 440 bytes each).
+/// Statistics of eight partitions, as 64-bit words (168, 232 and 440 bytes each).
 const PARTITIONS: [&str; 3] = ["xcp_stats:8*168", "xcp_stats:8*232", "xcp_stats:8*440"];
 const RECOVERY: &str = "pcie_lc_perf_other_end_recovery:4";
 const V2_0: &str = "system_clock_counter:8 temperature_gfx:2 temperature_soc:2 temperature_core:2*8 \
@@ -73,7 +73,7 @@ const V3_0: &str = "temperature_gfx:2 temperature_soc:2 temperature_core:2*16 te
     throttle_residency_prochot:4 throttle_residency_spl:4 throttle_residency_fppt:4 throttle_residency_sppt:4 \
     throttle_residency_thm_core:4 throttle_residency_thm_gfx:4 throttle_residency_thm_soc:4 time_filter_alphavalue:4";
 
-/// All revisions of fields in a fixed order.
+/// All revisions with fixed fields.
 pub const REVISIONS: [(u8, u8); 15] = [
     (1, 0),
     (1, 1),
@@ -139,17 +139,17 @@ fn parts(revision: (u8, u8)) -> Option<Vec<&'static str>> {
 /// A field of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, as the header's without `_frequency`.
+    /// Name in the header, without `_frequency`.
     pub name: &'static str,
-    /// Where it begins.
+    /// Offset, bytes.
     pub offset: usize,
-    /// Bytes of one element.
+    /// Size of one element, bytes.
     pub width: usize,
-    /// Elements.
+    /// Number of elements.
     pub count: usize,
 }
 
-/// The fields of a revision and its size, bytes; none when the revision is not known.
+/// Fields and size in bytes of a revision; `None` if the revision is unknown.
 pub fn layout(revision: (u8, u8)) -> Option<(Vec<Field>, usize)> {
     let mut fields = Vec::new();
     let (mut at, mut widest) = (HEADER_BYTES, 2);
@@ -157,7 +157,7 @@ pub fn layout(revision: (u8, u8)) -> Option<(Vec<Field>, usize)> {
         let (name, shape) = word.split_once(':')?;
         let (width, count) = shape.split_once('*').unwrap_or((shape, "1"));
         let (width, count): (usize, usize) = (width.parse().ok()?, count.parse().ok()?);
-        // Eight partitions of so many bytes are 64-bit words to the layout.
+        // Partition statistics are laid out as 64-bit words.
         at = at.next_multiple_of(width);
         fields.push(Field {
             name,
@@ -171,7 +171,7 @@ pub fn layout(revision: (u8, u8)) -> Option<(Vec<Field>, usize)> {
     Some((fields, at.next_multiple_of(widest)))
 }
 
-/// A table that was read.
+/// A parsed table.
 #[derive(Clone, Debug)]
 pub struct Table<'a> {
     /// Format and content revision.
@@ -181,9 +181,9 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Takes the bytes of the file.
+    /// Parses the bytes of the file.
     ///
-    /// Errors: the file is shorter than its head or than it says, or its revision is not known.
+    /// Errors: the file is shorter than its header or its stated size, or its revision is unknown.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Absent> {
         let Some(&[low, high, format, content]) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(Absent::Unreadable);
@@ -196,7 +196,7 @@ impl<'a> Table<'a> {
         } else {
             layout(revision).ok_or(Absent::UnknownLayout)?
         };
-        // A file that says another size than its revision has is not what it says.
+        // A stated size that differs from the revision's marks an unknown layout.
         if size != known || bytes.len() < size {
             return Err(Absent::Unreadable);
         }
@@ -207,7 +207,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The elements of a field, those that are all ones (not available) left out.
+    /// Elements of a field, without those that are all ones (not available).
     pub fn all(&self, name: &str) -> Result<Vec<u64>, Absent> {
         let field = self.fields.iter().find(|field| field.name == name);
         let field = field.ok_or(Absent::NoField)?;
@@ -227,7 +227,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The bytes of a field, and how many elements these are.
+    /// Bytes of a field, and its number of elements.
     pub(super) fn raw(&self, name: &str) -> Option<(&'a [u8], usize)> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         let raw = self.bytes.get(field.offset..field.offset + field.width * field.count)?;
@@ -245,12 +245,12 @@ impl<'a> Table<'a> {
         Err(why)
     }
 
-    /// The sum of a field's elements.
+    /// Sum of a field's elements.
     pub fn sum(&self, name: &str) -> Result<u64, Absent> {
         Ok(self.all(name)?.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Puts what the table says of this moment into `sample`.
+    /// Adds the readings of this table to `sample`.
     pub fn put_into(&self, sample: &mut Sample) {
         let is_apu = self.revision.0 >= 2;
         let mut put = |metric, names: &[&str], scale: f64| {
@@ -260,7 +260,7 @@ impl<'a> Table<'a> {
         put(Metric::MEMORY_CLOCK, &["current_uclk", "average_uclk"], 1.0);
         put(Metric::FABRIC_CLOCK, &["current_fclk", "average_fclk"], 1.0);
         put(Metric::SOC_CLOCK, &["current_socclk", "average_socclk"], 1.0);
-        // GPUs say watts, APUs thousandths.
+        // GPUs report watts, APUs milliwatts.
         let watt = if is_apu { 1e-3 } else { 1.0 };
         put(Metric::POWER, &["curr_socket_power", "average_socket_power"], watt);
         put(Metric::FAN, &["current_fan_speed"], 1.0);
@@ -276,7 +276,7 @@ impl<'a> Table<'a> {
         put(Metric::MEMORY_PEAK, &["mem_max_bandwidth"], 1e9);
         put(Metric::MEMORY_READ, &["average_dram_reads"], 1e6);
         put(Metric::MEMORY_WRITE, &["average_dram_writes"], 1e6);
-        // Its unit of 15.259 µJ (2^-16 J) is published from 1.4 on only.
+        // The unit, 15.259 µJ (2^-16 J), is documented from 1.4 on only.
         if self.revision.0 == 1 && self.revision.1 >= 4 {
             put(Metric::ENERGY, &["energy_accumulator"], 1.0 / 65536.0);
         }
@@ -286,7 +286,7 @@ impl<'a> Table<'a> {
     }
 
     fn put_load(&self, sample: &mut Sample) {
-        // 2.4 says hundredths; 2.0 to 2.3 leave it open, and no load is above 100 %.
+        // 2.4 reports hundredths of a percent. For 2.0 to 2.3 the unit is undocumented; no load exceeds 100 %.
         let hundredths = |value: u64| match self.revision {
             (2, 4) => value as f64 / 100.0,
             (2, _) if value > 100 => value as f64 / 100.0,
@@ -303,7 +303,7 @@ impl<'a> Table<'a> {
     }
 
     fn put_temperatures(&self, sample: &mut Sample) {
-        // APUs say hundredths of a degree where the header leaves the unit open; none is a thousand degrees hot.
+        // APUs report hundredths of a degree where the header leaves the unit open; no chip reaches 1000 °C.
         let celsius = |value: u64| match self.revision.0 {
             2.. if value >= 1000 => value as f64 / 100.0,
             _ => value as f64,
@@ -317,7 +317,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Counts that only their growth makes something of.
+    /// Cumulative counts, of which only the growth is meaningful.
     pub fn running(&self) -> Running {
         let reasons: [(&str, u64); 12] = [
             ("prochot_residency_acc", throttle::PROCHOT),
@@ -344,14 +344,14 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Counts since the GPU came up.
+/// Cumulative counts since the GPU started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Running {
     /// KiB read over xGMI, all links.
     pub xgmi_read: Option<u64>,
     /// KiB written over xGMI, all links.
     pub xgmi_write: Option<u64>,
-    /// Throttle bit, and how long it was the reason.
+    /// Throttle bit and its accumulated duration.
     pub residencies: Vec<(u64, u64)>,
 }
 

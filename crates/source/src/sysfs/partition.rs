@@ -1,19 +1,19 @@
-//! Partitions (XCP) of a GPU: how busy each one's compute dies and media engines are.
+//! Partitions (XCP) of a GPU: load of each one's compute dies and media engines.
 //!
-//! `gpu_metrics` 1.6 to 1.8 have `struct amdgpu_xcp_metrics` for eight partitions, of which `num_partition` are in use; 1.9 has
-//! all compute dies in a row (`kgd_pp_interface.h`).
+//! `gpu_metrics` 1.6 to 1.8 have `struct amdgpu_xcp_metrics` for eight partitions, of which `num_partition` are in use.
+//! 1.9 lists all compute dies consecutively (`kgd_pp_interface.h`).
 
 use super::gpu_metrics::Table;
 use super::{Absent, Metric, Sample};
 
-/// Partitions that a table has room for.
+/// Number of partitions in a table.
 const MAX_PARTITIONS: usize = 8;
-/// `gfx_busy_inst[MAX_XCC]`, 32-bit per cents.
+/// `gfx_busy_inst[MAX_XCC]`, 32-bit percentages.
 const COMPUTE: std::ops::Range<usize> = 0..32;
-/// 16-bit per cents of the JPEG engines, and after them of the four VCN engines.
+/// Size of the 16-bit percentages of the four VCN engines, after those of the JPEG engines.
 const VCN_BYTES: usize = 8;
 
-/// Where the engines' words end, by the bytes of a partition; none when that size is not known.
+/// End of the engines' percentages for a partition of `size` bytes; `None` for an unknown size.
 const fn media_end(size: usize) -> Option<usize> {
     match size {
         // 32 JPEG engines; 40 from 1.8 on.
@@ -23,7 +23,7 @@ const fn media_end(size: usize) -> Option<usize> {
     }
 }
 
-/// Little-endian numbers of `width` bytes, those that are all ones (not available) left out.
+/// Little-endian numbers of `width` bytes, without those that are all ones (not available).
 fn numbers(bytes: &[u8], width: usize) -> impl Iterator<Item = f64> {
     let missing = u64::MAX >> (64 - 8 * width);
     let values = bytes.chunks_exact(width).map(move |chunk| {
@@ -45,18 +45,18 @@ fn mean(values: impl Iterator<Item = f64>) -> Result<f64, Absent> {
     Ok(sum / f64::from(count))
 }
 
-/// Puts what a table says of partitions into `sample`; nothing when it knows none.
+/// Adds partition readings of a table to `sample`; nothing if the table has none.
 pub(super) fn put_into(table: &Table<'_>, sample: &mut Sample) {
     let used = table.sum("num_partition").ok().map(|count| count as usize);
     let used = used.filter(|count| (1..=MAX_PARTITIONS).contains(count));
     if let Some((bytes, size)) = table.raw("xcp_stats") {
         let Some(end) = media_end(size) else { return };
         let all = bytes.chunks_exact(size).take(used.unwrap_or(MAX_PARTITIONS));
-        let told = all.map(|one| {
+        let busy = all.map(|one| {
             let media = numbers(&one[COMPUTE.end..end], 2);
             (mean(numbers(&one[COMPUTE], 4)), media.reduce(f64::max))
         });
-        put(sample, told, used);
+        put(sample, busy, used);
     } else if let (Some((bytes, dies)), Some(used)) = (table.raw("gfx_busy_inst"), used) {
         let width = bytes.len().checked_div(dies).unwrap_or(0);
         if !matches!(width, 1 | 2 | 4 | 8) || dies % used != 0 {
@@ -72,7 +72,7 @@ fn put(sample: &mut Sample, partitions: impl Iterator<Item = (Result<f64, Absent
         sample.put(Metric::PARTITIONS, Ok(used as f64));
     }
     for (number, (compute, media)) in (0..).zip(partitions) {
-        // Without a number of partitions those that say nothing are none.
+        // Without a number of partitions, those without readings do not exist.
         if used.is_some() || compute.is_ok() {
             sample.put(Metric(Metric::PARTITION_0.0 + number), compute);
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_partition_has_the_mean_of_its_dies_and_its_busiest_engine() {
+    fn a_partition_has_mean_of_dies_and_busiest_engine() {
         for (minor, size, jpeg) in [(6, 168, 32), (7, 232, 32), (8, 440, 40)] {
             let (mut bytes, count, stats) = table((1, minor));
             bytes[count..count + 2].copy_from_slice(&2u16.to_le_bytes());

@@ -1,7 +1,7 @@
 //! Reads all gauges below a root: `/` on a real machine, a saved tree in tests.
 //!
-//! Plain open and read only, so that an emulated driver (a preloaded library) is read like a real one. Rates come from two
-//! samples, so the reader remembers the one before.
+//! It uses plain open and read only, so that it reads an emulated driver (a preloaded library) like a real one. Rates
+//! need two samples, so the reader keeps the previous one.
 
 use super::fdinfo::{self, Client};
 use super::gpu_metrics::{Running, Table};
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that a file of the driver may have.
+/// Maximum size of a driver file, bytes.
 const MAX_FILE: u64 = 64 << 10;
-/// The most descriptors of a process that are looked at.
+/// Maximum number of descriptors inspected per process.
 const MAX_DESCRIPTORS: usize = 4096;
 
-/// Reads gauges again and again.
+/// Reader of gauges, called periodically.
 pub struct Reader {
     root: PathBuf,
     gpus: Vec<Gpu>,
@@ -32,14 +32,14 @@ struct Gpu {
     id: u64,
     address: String,
     units: f64,
-    /// By the topology's memory bank: two transfers a clock; 0 unknown.
+    /// Peak bandwidth of the topology's memory bank, bytes/s, at two transfers per clock; 0 if unknown.
     peak: f64,
     device: PathBuf,
     sensors: Option<PathBuf>,
     before: Option<(Nanos, Running)>,
 }
 
-/// A process's running counts at the sample before.
+/// Cumulative counts of a process at the previous sample.
 #[derive(Clone, Copy, Default)]
 struct Before {
     at: Nanos,
@@ -63,12 +63,12 @@ impl Reader {
         }
     }
 
-    /// How many GPUs there are.
+    /// Number of GPUs.
     pub fn gpus(&self) -> usize {
         self.gpus.len()
     }
 
-    /// Reads everything: one sample for each GPU, and one for each of the processes `pids` on each GPU that it uses.
+    /// Reads everything: a sample for each GPU, and one for each of the processes `pids` on each GPU that it uses.
     pub fn read(&mut self, at: Nanos, pids: &[u32]) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.gpus.iter_mut().map(|gpu| gpu.read(at)).collect();
         for pid in pids {
@@ -229,7 +229,7 @@ impl Gpu {
         }
     }
 
-    /// What the process does on this GPU; none when nothing says that it uses it.
+    /// Readings of a process on a GPU; `None` if no file shows that it uses the GPU.
     fn read_process(
         &self,
         root: &Path,
@@ -301,7 +301,7 @@ impl Gpu {
     }
 }
 
-/// Bytes a second of the memory's own bank, two transfers a clock.
+/// Peak bandwidth of the memory bank at two transfers per clock, bytes/s.
 fn peak(node: &Node) -> f64 {
     let own = node
         .banks
@@ -323,7 +323,7 @@ fn growth(now: Option<u64>, then: Option<u64>, passed: Option<u64>) -> Reading {
     }
 }
 
-/// The GPU clients among a process's descriptors.
+/// GPU clients among a process's descriptors.
 fn clients(root: &Path, pid: u32) -> Result<Vec<Client>, Absent> {
     let entries = std::fs::read_dir(root.join(format!("proc/{pid}/fdinfo"))).map_err(|error| why(&error))?;
     let paths = entries

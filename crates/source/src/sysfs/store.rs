@@ -1,11 +1,11 @@
-//! Samples as bytes, for recordings: 32 bytes of head, 16 for each reading.
+//! Encodes samples for recordings: a 32-byte header, then 16 bytes per reading.
 
 use super::{Absent, Metric, Sample};
 
 const HEADER_BYTES: usize = 32;
-const READING: usize = 16;
+const READING_BYTES: usize = 16;
 
-/// The bytes of some samples, one after the other.
+/// Encodes consecutive samples.
 pub fn encode(samples: &[Sample]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for sample in samples {
@@ -26,7 +26,7 @@ pub fn encode(samples: &[Sample]) -> Vec<u8> {
     bytes
 }
 
-/// The samples in some bytes. Total: what is not whole is left out.
+/// Decodes samples. Decoding is total: incomplete ones are dropped.
 pub fn decode(bytes: &[u8]) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut rest = bytes;
@@ -41,11 +41,11 @@ pub fn decode(bytes: &[u8]) -> Vec<Sample> {
             pid: (pid != 0).then_some(pid),
             readings: Vec::new(),
         };
-        let size = (word(head, 16) as u32 as usize).checked_mul(READING);
+        let size = (word(head, 16) as u32 as usize).checked_mul(READING_BYTES);
         let Some((readings, others)) = size.and_then(|size| others.split_at_checked(size)) else {
             break;
         };
-        for raw in readings.as_chunks::<READING>().0.iter().take(1024) {
+        for raw in readings.as_chunks::<READING_BYTES>().0.iter().take(1024) {
             let absent = raw[2];
             let known = Absent::ALL.into_iter().find(|one| *one as u8 == absent);
             let value = f64::from_bits(word(raw, 8));
@@ -61,7 +61,7 @@ pub fn decode(bytes: &[u8]) -> Vec<Sample> {
     samples
 }
 
-/// Eight bytes; fewer at the end are filled with zeros.
+/// Eight bytes, padded with zeros at the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let mut raw = [0u8; 8];
     for (to, from) in raw.iter_mut().zip(bytes.iter().skip(at)) {

@@ -1,4 +1,4 @@
-//! The driver's text files.
+//! Parses the driver's text files.
 
 use super::{Absent, Reading};
 
@@ -12,7 +12,7 @@ pub fn number(text: &str) -> Reading {
     value.ok_or(Absent::Unreadable)
 }
 
-/// The current level of a `pp_dpm_*` file, MHz: the line with a star (`1: 1800Mhz *`).
+/// Current level of a `pp_dpm_*` file, MHz: the line with a star (`1: 1800Mhz *`).
 pub fn current_level(text: &str) -> Reading {
     let line = text.lines().find(|line| line.trim_end().ends_with('*'));
     let line = line.ok_or(Absent::NotReported)?;
@@ -25,7 +25,7 @@ pub fn current_level(text: &str) -> Reading {
     digits.parse().map_err(|_| Absent::Unreadable)
 }
 
-/// `pcie_bw`: packets received, packets sent in the last second, bytes of the largest packet. Bytes a second.
+/// `pcie_bw`, bytes/s: packets received and sent in the last second, times the maximum payload.
 pub fn pcie_rate(text: &str) -> Reading {
     let mut words = text.split_whitespace().map(|word| word.parse::<f64>().ok());
     let mut next = || words.next().flatten().ok_or(Absent::Unreadable);
@@ -33,7 +33,7 @@ pub fn pcie_rate(text: &str) -> Reading {
     Ok((received + sent) * size)
 }
 
-/// `current_link_speed` (`16.0 GT/s PCIe`).
+/// `current_link_speed` (`16.0 GT/s PCIe`), GT/s.
 pub fn link_speed(text: &str) -> Reading {
     number(text.split_whitespace().next().unwrap_or(""))
 }

@@ -1,4 +1,4 @@
-//! Hardware counters and their values. A value names its dispatch; here it finds the kernel.
+//! Hardware counters and their values. A value names its dispatch; this module finds the kernel.
 
 use super::Decoder;
 use crate::gauge::device;
@@ -10,20 +10,20 @@ use roctop_ring::record::{self, counter_source};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The most counters of a process that are believed.
+/// Maximum counter number that is accepted from a process.
 const MAX_COUNTERS: u32 = 1 << 16;
-/// Dispatches whose kernel is remembered for values that come later.
-const REMEMBERED: usize = 1 << 16;
-/// Values that wait for their dispatch.
-const WAITING: usize = 1 << 14;
+/// Number of recent dispatches whose kernel is kept for later values.
+const MAX_RECENT_DISPATCHES: usize = 1 << 16;
+/// Maximum number of values that wait for their dispatch.
+const MAX_WAITING_VALUES: usize = 1 << 14;
 
-/// Dispatches of late, and values that came before theirs.
+/// Joins counter values with dispatches, whichever comes first.
 #[derive(Default)]
-pub(super) struct Joining {
+pub(super) struct CounterJoin {
     recent: HashMap<(ProcessId, u64), (KernelId, Nanos)>,
     order: VecDeque<(ProcessId, u64)>,
     waiting: VecDeque<CounterValue>,
-    /// Of a whole agent: the value before.
+    /// Last value of each device-wide counter.
     before: HashMap<u32, (Nanos, f64)>,
     is_used: bool,
 }
@@ -60,7 +60,7 @@ impl Decoder {
         };
         let known = &mut self.processes[process.0 as usize].counters;
         known.insert(fact.id, info.id);
-        self.joining.is_used = true;
+        self.counter_join.is_used = true;
         if fact.pass > 0 {
             let over_time = fact.flags & record::counter_flag::DEVICE != 0;
             self.items.push(Item::Counter(Arc::new(Counter {
@@ -77,7 +77,7 @@ impl Decoder {
         self.items.push(Item::CounterInfo(info));
     }
 
-    /// A way of sampling.
+    /// Decodes one PC sampling configuration of an agent.
     pub(super) fn sampling(&mut self, process: ProcessId, fact: &record::SamplingConfiguration) {
         let agent = self.agent_id(process, fact.agent);
         self.items.push(Item::Sampling(pc_sampling::Configuration {
@@ -91,7 +91,6 @@ impl Decoder {
         }));
     }
 
-    /// Where a wave was.
     pub(super) fn pc_sample(&mut self, process: ProcessId, found: &record::PcSample) {
         let state = &self.processes[process.0 as usize];
         self.items.push(Item::PcSample(pc_sampling::Sample {
@@ -113,7 +112,7 @@ impl Decoder {
         }));
     }
 
-    /// A value; nothing of a counter that was never named, or that is no number.
+    /// Decodes a value; drops it if its counter is unknown or it is not finite.
     pub(super) fn counter_value(&mut self, process: ProcessId, found: &record::CounterValue) {
         let agent = self.agent_id(process, found.agent);
         let state = &self.processes[process.0 as usize];
@@ -136,10 +135,10 @@ impl Decoder {
             value,
         };
         self.items.push(Item::CounterValue(value));
-        self.count(&value);
+        self.emit_count(&value);
     }
 
-    /// Values of instances; nothing of a counter that was never named.
+    /// Decodes instance values; drops them if the counter is unknown or one is not finite.
     pub(super) fn counter_instances(&mut self, process: ProcessId, found: &record::CounterInstances) {
         let state = &self.processes[process.0 as usize];
         let values = [found.value, found.second, found.third, found.fourth].map(f64::from_bits);
@@ -158,19 +157,22 @@ impl Decoder {
         }
     }
 
-    /// What the screen is told of a value: by kernel, or of a whole agent the growth a second.
-    fn count(&mut self, value: &CounterValue) {
+    /// Emits the value for the screen: by kernel, or as growth per second for a whole agent.
+    fn emit_count(&mut self, value: &CounterValue) {
         let (at, amount, kernel) = if let Some(dispatch) = value.dispatch {
-            let Some((kernel, end)) = self.joining.recent.get(&(value.process, dispatch)).copied() else {
-                self.joining.waiting.push_back(*value);
-                if self.joining.waiting.len() > WAITING {
-                    self.joining.waiting.pop_front();
+            let Some((kernel, end)) = self.counter_join.recent.get(&(value.process, dispatch)).copied() else {
+                self.counter_join.waiting.push_back(*value);
+                if self.counter_join.waiting.len() > MAX_WAITING_VALUES {
+                    self.counter_join.waiting.pop_front();
                 }
                 return;
             };
             (end, value.value, Some(kernel))
         } else {
-            let before = self.joining.before.insert(value.counter.0, (value.at, value.value));
+            let before = self
+                .counter_join
+                .before
+                .insert(value.counter.0, (value.at, value.value));
             let Some(before) = before.filter(|before| value.at > before.0) else {
                 return;
             };
@@ -185,30 +187,32 @@ impl Decoder {
         }));
     }
 
-    /// A dispatch was decoded: values may name it, now or later.
-    pub(super) fn counted(&mut self, dispatch: &Dispatch) {
-        if !self.joining.is_used {
+    /// Remembers a decoded dispatch and emits the values that waited for it.
+    pub(super) fn join_dispatch(&mut self, dispatch: &Dispatch) {
+        if !self.counter_join.is_used {
             return;
         }
         let key = (dispatch.process, dispatch.dispatch_id);
-        self.joining.recent.insert(key, (dispatch.kernel, dispatch.span.end));
-        self.joining.order.push_back(key);
-        if self.joining.order.len() > REMEMBERED
-            && let Some(old) = self.joining.order.pop_front()
+        self.counter_join
+            .recent
+            .insert(key, (dispatch.kernel, dispatch.span.end));
+        self.counter_join.order.push_back(key);
+        if self.counter_join.order.len() > MAX_RECENT_DISPATCHES
+            && let Some(old) = self.counter_join.order.pop_front()
         {
-            self.joining.recent.remove(&old);
+            self.counter_join.recent.remove(&old);
         }
-        let waiting = std::mem::take(&mut self.joining.waiting);
+        let waiting = std::mem::take(&mut self.counter_join.waiting);
         for value in waiting {
             if (value.process, value.dispatch) == (key.0, Some(key.1)) {
-                self.count(&value);
+                self.emit_count(&value);
             } else {
-                self.joining.waiting.push_back(value);
+                self.counter_join.waiting.push_back(value);
             }
         }
     }
 
-    /// One round of gauges.
+    /// Emits one round of gauge samples, and the devices made from it.
     pub(super) fn gauges(&mut self, process: ProcessId, samples: &[Sample]) {
         let machine = self.machine(process);
         let samples: Vec<Sample> = samples.iter().map(|one| Sample { machine, ..one.clone() }).collect();

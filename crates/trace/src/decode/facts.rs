@@ -1,4 +1,4 @@
-//! Facts: agents and kernels, and where the others go.
+//! Decodes facts: agents and kernels here, others in their modules.
 
 use super::Decoder;
 use crate::item::{Agent, AgentId, AgentKind, Item, KernelId, ProcessId, Registers};
@@ -14,7 +14,7 @@ pub(super) struct Symbol {
     pub(super) kernel: KernelId,
 }
 
-/// GPUs that share the processor's chip: their counter and the host's clock are joined less exactly.
+/// APUs: GPUs on the CPU's chip, whose counter is synchronized less exactly with the host's clock.
 const APUS: [&str; 10] = [
     "gfx902", "gfx90c", "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
 ];
@@ -95,7 +95,7 @@ impl Decoder {
         self.items.push(Item::Agent(agent));
     }
 
-    /// The program's own name of an agent goes before the product's.
+    /// Prepends the program's name of an agent to the product name.
     fn agent_named(&mut self, process: ProcessId, index: usize, name: &str) {
         let state = &mut self.processes[process.0 as usize];
         if let Some(Some(agent)) = state.agents.get(index).filter(|_| !name.is_empty()) {
@@ -149,7 +149,7 @@ impl Decoder {
         };
         let registers = match fact.has_descriptor {
             1 => Some(kernel_descriptor::decode(descriptor, &target)),
-            // The profiler's library has counted them.
+            // Register counts that rocprofiler-sdk reported directly.
             2 => Some(Registers {
                 vgpr: fact.rsrc1,
                 agpr: fact.rsrc3,

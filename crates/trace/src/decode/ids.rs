@@ -1,4 +1,4 @@
-//! What records name: found by number, made when it was never named.
+//! Looks up what records refer to by number, and creates an entity for an unknown number.
 
 use super::Decoder;
 use crate::item::{
@@ -7,7 +7,7 @@ use crate::item::{
 use roctop_ring::record::{self, Domain};
 use std::sync::Arc;
 
-/// Where a dispatch was: few differ.
+/// Where a dispatch ran. Few distinct ones occur, so they are cached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) agent: AgentId,
@@ -17,7 +17,6 @@ pub(super) struct Place {
 }
 
 impl Decoder {
-    /// Where a dispatch was.
     pub(super) fn place(&mut self, process: ProcessId, found: &record::Dispatch) -> Place {
         let key = (process.0, found.agent, found.queue, found.stream, found.tid);
         let number = u64::from(found.queue) << 32 ^ u64::from(found.stream) << 16 ^ u64::from(found.tid);
@@ -46,7 +45,7 @@ impl Decoder {
             if let [only] = symbols.as_slice() {
                 return self.recent.kernels.keep(process, object, only.kernel);
             }
-            // An address may be used again after an unload: the last symbol loaded before the submission counts.
+            // An address may be reused after an unload: the last symbol loaded before the submission counts.
             let fits = symbols
                 .iter()
                 .rev()
@@ -118,7 +117,7 @@ impl Decoder {
         id
     }
 
-    /// A thread that says its name; other records may have named it by number before.
+    /// Handles a thread start record. Earlier records may have used the thread's id already.
     pub(super) fn thread_start(&mut self, process: ProcessId, tid: u32, name: &str) {
         let state = &self.processes[process.0 as usize];
         let known = state.threads.contains_key(&tid);
@@ -134,7 +133,7 @@ impl Decoder {
         }
     }
 
-    /// A thread that the program named: the system's name comes too, before or behind, and gives way.
+    /// Names a thread as the program wishes. The kernel's name may come before or after and does not replace it.
     pub(super) fn thread_named(&mut self, process: ProcessId, tid: u32, name: &str) {
         if name.is_empty() {
             return;
@@ -193,7 +192,7 @@ impl Decoder {
         if let Some(new) = new {
             self.items.push(Item::Operation(new));
         }
-        // A name may still come: only then is the answer kept for good.
+        // A name may still arrive, so only a named operation is cached.
         if named.is_some() {
             self.processes[process.0 as usize].operations.insert((domain.0, op), id);
         }
@@ -206,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_was_named_by_number_first_gets_its_name_when_it_says_it() {
+    fn a_numbered_thread_gets_its_name_from_a_later_record() {
         let (mut decoder, process) = (Decoder::default(), ProcessId(0));
         decoder.state(process);
         let id = decoder.thread_id(process, 42, "");
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_program_gives_threads_and_agents_go_before_the_systems() {
+    fn names_given_by_the_program_win_over_the_kernels() {
         let (mut decoder, process) = (Decoder::default(), ProcessId(0));
         decoder.state(process);
         decoder.thread_named(process, 42, "loader");

@@ -1,4 +1,4 @@
-//! Allocations, scratch memory, and what calls copy themselves or ask to be copied.
+//! Allocations, scratch memory, copies made by calls, and requested transfers.
 
 use super::Decoder;
 use crate::item::{AgentId, AgentKind, Allocation, Copy, ProcessId, Scratch, Span, Transfer};
@@ -13,7 +13,7 @@ impl Decoder {
         }
     }
 
-    /// A copy or fill that a call made: its span is the call's.
+    /// A copy or fill made by the call itself: it has the call's span.
     pub(super) fn call_copy(&mut self, process: ProcessId, tid: u32, found: &record::CallCopy) -> Copy {
         let span = self.host_span(process, found.start, found.end);
         Copy {
@@ -44,7 +44,7 @@ impl Decoder {
         }
     }
 
-    /// The process's first CPU: the owner of memory that HSA did not allocate.
+    /// The process's first CPU, which owns memory that HSA did not allocate.
     fn host(&self, process: ProcessId) -> Option<AgentId> {
         let mut agents = self.processes[process.0 as usize].agents.iter().flatten();
         agents.find(|agent| agent.kind == AgentKind::Cpu).map(|agent| agent.id)

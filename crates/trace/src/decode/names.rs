@@ -1,29 +1,29 @@
-//! Dense ids of a session: what was named once keeps its number.
+//! Dense ids of a session: a name keeps its id.
 
 use crate::item::{AgentId, CounterId, Kernel, KernelId, NodeId, Operation, OperationId, QueueId, Registers, TextId};
 use crate::kernel_name;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most different marker texts that keep a name of their own.
+/// Maximum number of distinct texts that get an id each.
 const MAX_TEXTS: u32 = 1 << 18;
-/// What the others are called.
-pub const MANY_TEXTS: &str = "(one of many more texts)";
-/// Texts of calls' arguments may take this many of them, the rest is for markers.
+/// Shared name of all texts beyond the limit.
+pub const OVERFLOW_TEXT: &str = "(one of many more texts)";
+/// Part of [`MAX_TEXTS`] that argument texts may use; the rest is for markers.
 const MAX_ARGUMENTS: u32 = MAX_TEXTS - (1 << 16);
 
-/// Texts beyond these that are known again, of late and before.
-const LATE_TEXTS: usize = 1 << 15;
+/// Number of texts beyond the limit that are still recognized: each of two generations holds this many.
+const MAX_RECENT_TEXTS: usize = 1 << 15;
 
-/// Numbers given out.
+/// Ids assigned so far.
 #[derive(Clone, Default)]
 pub(super) struct Names {
     kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
     operations: HashMap<(u8, Arc<str>), OperationId>,
     texts: HashMap<Arc<str>, TextId>,
-    /// Every text has a number of its own.
-    pub(super) is_endless: bool,
-    /// Texts beyond the limit: how many there were, and the last of them.
+    /// Whether every text gets an id, without a limit.
+    pub(super) is_unlimited: bool,
+    /// Number of texts beyond the limit, and the most recent of them.
     further: u32,
     late: HashMap<Arc<str>, TextId>,
     before: HashMap<Arc<str>, TextId>,
@@ -42,8 +42,8 @@ impl std::hash::Hash for Registers {
 }
 
 impl Names {
-    /// The id of a kernel, and the kernel when it is new. Kernels of one name, LDS size and registers are one kernel,
-    /// whichever process loaded them.
+    /// Id of a kernel, and the kernel if it is new. Kernels with equal name, LDS size and registers are one kernel, in
+    /// any process.
     pub(super) fn kernel(
         &mut self,
         mangled: &Arc<str>,
@@ -73,7 +73,7 @@ impl Names {
         )
     }
 
-    /// The id of an operation, and the operation when it is new.
+    /// Id of an operation, and the operation if it is new.
     pub(super) fn operation(&mut self, domain: u8, name: &Arc<str>) -> (OperationId, Option<Operation>) {
         let key = (domain, name.clone());
         if let Some(known) = self.operations.get(&key) {
@@ -91,33 +91,33 @@ impl Names {
         )
     }
 
-    /// The id of a counter of a node of the topology, and whether it is new.
+    /// Id of a counter of a topology node, and whether it is new.
     pub(super) fn counter(&mut self, name: &Arc<str>, node: NodeId) -> (CounterId, bool) {
         let next = CounterId(self.counters.len() as u32);
         let id = *self.counters.entry((name.clone(), node)).or_insert(next);
         (id, id == next)
     }
 
-    /// The id of a call's arguments, as [`Names::text`]; none when there are too many different ones.
+    /// Id of an argument text, as [`Names::text`]; `None` beyond the limit.
     pub(super) fn arguments(&mut self, text: &str) -> Option<(TextId, Option<Arc<str>>)> {
-        let has_room = self.is_endless || self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
+        let has_room = self.is_unlimited || self.texts.len() < MAX_ARGUMENTS as usize || self.texts.contains_key(text);
         has_room.then(|| self.text(text))
     }
 
-    /// The id of a marker's text, and the text when it is new. Beyond the limit all share one name; where every text has
-    /// a number, one that is met again may have several there.
+    /// Id of a marker text, and the text if it is new. Beyond the limit all texts share one id; without a limit, a
+    /// repeated text may get several.
     pub(super) fn text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
         if let Some(known) = self.texts.get(text) {
             return (*known, None);
         }
         let count = self.texts.len() as u32;
-        if count >= MAX_TEXTS && self.is_endless {
-            return self.further_text(text);
+        if count >= MAX_TEXTS && self.is_unlimited {
+            return self.text_beyond_limit(text);
         }
         let (id, kept): (_, Arc<str>) = if count < MAX_TEXTS {
             (TextId(count), text.into())
         } else {
-            (TextId(MAX_TEXTS), MANY_TEXTS.into())
+            (TextId(MAX_TEXTS), OVERFLOW_TEXT.into())
         };
         if count <= MAX_TEXTS {
             self.texts.insert(kept.clone(), id);
@@ -126,13 +126,13 @@ impl Names {
         (id, None)
     }
 
-    fn further_text(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
+    fn text_beyond_limit(&mut self, text: &str) -> (TextId, Option<Arc<str>>) {
         if let Some(known) = self.late.get(text).or_else(|| self.before.get(text)) {
             return (*known, None);
         }
         let id = TextId(MAX_TEXTS.saturating_add(self.further));
         self.further = self.further.saturating_add(1);
-        if self.late.len() >= LATE_TEXTS {
+        if self.late.len() >= MAX_RECENT_TEXTS {
             self.before = std::mem::take(&mut self.late);
         }
         let text: Arc<str> = text.into();
@@ -176,10 +176,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_has_a_number_where_it_is_wanted() {
-        let told = |is_endless| {
+    fn without_a_limit_every_text_has_an_id() {
+        let texts_of = |is_unlimited| {
             let mut names = Names {
-                is_endless,
+                is_unlimited,
                 ..Names::default()
             };
             for number in 0..MAX_TEXTS {
@@ -189,32 +189,32 @@ mod tests {
                 let (id, new) = names.text(text);
                 (id.0, new.as_deref().map(str::to_owned))
             });
-            assert_eq!(names.arguments("c").is_some(), is_endless);
+            assert_eq!(names.arguments("c").is_some(), is_unlimited);
             found
         };
         let new = |text: &str| Some(text.to_owned());
         let many = (MAX_TEXTS, None);
         assert_eq!(
-            told(false),
-            [(MAX_TEXTS, new(MANY_TEXTS)), many.clone(), many, (7, None)]
+            texts_of(false),
+            [(MAX_TEXTS, new(OVERFLOW_TEXT)), many.clone(), many, (7, None)]
         );
         let first = (MAX_TEXTS, new("a"));
         assert_eq!(
-            told(true),
+            texts_of(true),
             [first, (MAX_TEXTS + 1, new("b")), (MAX_TEXTS, None), (7, None)]
         );
     }
 
     #[test]
-    fn few_texts_are_kept_to_be_known_again() {
+    fn repeated_texts_are_recognized_within_bounds() {
         let mut names = Names {
-            is_endless: true,
+            is_unlimited: true,
             ..Names::default()
         };
         for number in 0..MAX_TEXTS + 200_000 {
             let (id, new) = names.text(&number.to_string());
             assert_eq!((id.0, new.is_some()), (number, true));
         }
-        assert!(names.late.len() + names.before.len() <= 2 * LATE_TEXTS);
+        assert!(names.late.len() + names.before.len() <= 2 * MAX_RECENT_TEXTS);
     }
 }

@@ -1,11 +1,11 @@
-//! Queues: created and destroyed.
+//! Creation and destruction of queues.
 
 use super::{Decoder, MAX_WAITING};
 use crate::item::{Item, ProcessId};
 use roctop_ring::record;
 
 impl Decoder {
-    /// A queue was created or destroyed; its time waits for the clock.
+    /// Decodes a queue fact; its times wait until the clock is ready.
     pub(super) fn queue(&mut self, process: ProcessId, fact: &record::Queue) {
         let agent = self.agent_id(process, fact.agent);
         self.queue_id(process, fact.id, agent);
@@ -30,7 +30,7 @@ impl Decoder {
         self.items.push(Item::Queue(*queue));
     }
 
-    /// The facts that waited.
+    /// Decodes the facts that waited for the clock.
     pub(super) fn queue_times(&mut self, process: ProcessId) {
         for fact in std::mem::take(&mut self.processes[process.0 as usize].queue_facts) {
             self.queue(process, &fact);

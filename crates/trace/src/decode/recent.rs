@@ -1,16 +1,16 @@
-//! The last answers of look-ups that every record makes: found by one comparison, without hashing.
+//! Small caches for lookups that every record makes: found by one comparison, without a hash table.
 
 use crate::item::{KernelId, ProcessId};
 use roctop_ring::near;
 
-/// Answers by key, one at each place. `K` must tell two questions apart.
+/// Cached values by key, one per entry. Equal keys must mean equal questions.
 pub(super) struct Recent<K, V> {
     places: Vec<(K, V)>,
     bits: u32,
 }
 
 impl<K: Copy + PartialEq, V: Copy> Recent<K, V> {
-    /// With 2^`bits` places; nothing may ask for the key `never`.
+    /// A cache of 2^`bits` entries. The key `never` marks an empty entry and must not be looked up.
     pub(super) fn new(bits: u32, never: K, value: V) -> Self {
         Self {
             places: vec![(never, value); 1 << bits],
@@ -18,7 +18,7 @@ impl<K: Copy + PartialEq, V: Copy> Recent<K, V> {
         }
     }
 
-    /// Where the answer for a key of this number is kept. Numbers are mostly dense or addresses of one spacing.
+    /// Index of the entry for a key with this number. Numbers are mostly dense, or addresses with one spacing.
     fn place(&self, number: u64) -> usize {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> (64 - self.bits)) as usize
@@ -38,7 +38,6 @@ impl<K: Copy + PartialEq, V: Copy> Recent<K, V> {
     }
 }
 
-/// A kernel object of a process, and its kernel.
 #[derive(Clone, Copy)]
 struct Object {
     address: u64,
@@ -46,41 +45,41 @@ struct Object {
     kernel: u32,
 }
 
-const NOTHING: Object = Object {
+const EMPTY: Object = Object {
     address: 0,
     process: u32::MAX,
     kernel: 0,
 };
 
-/// Objects whose addresses share a place: one line of the processor's cache.
+/// Objects whose addresses map to one set: one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Set([Object; 4]);
 
-/// Kernels by object: some ten thousand find their places without driving each other out.
+/// Kernels by kernel object address. Some ten thousand fit without evicting each other.
 pub(super) struct Objects {
     sets: Vec<Set>,
 }
 
-const SETS: u32 = 13;
+const SET_BITS: u32 = 13;
 
 impl Default for Objects {
     fn default() -> Self {
         Self {
-            sets: vec![Set([NOTHING; 4]); 1 << SETS],
+            sets: vec![Set([EMPTY; 4]); 1 << SET_BITS],
         }
     }
 }
 
 impl Objects {
-    /// Kernel descriptors lie at multiples of 64: numbered so, neighbours are spread evenly, which their addresses are not.
+    /// Kernel descriptors are aligned to 64 bytes: addresses divided by 64 spread neighbours evenly over the sets.
     #[inline]
     fn place(address: u64) -> usize {
         let number = (address ^ address >> 29) >> 6;
-        (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS)) as usize
+        (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SET_BITS)) as usize
     }
 
-    /// Fetches what will be looked for soon.
+    /// Prefetches the set of an address.
     #[inline]
     pub(super) fn fetch(&self, address: u64) {
         near::fetch(&self.sets[Self::place(address)]);
@@ -105,11 +104,11 @@ impl Objects {
         kernel
     }
 
-    /// The kernel at this address may be another from now on.
+    /// Evicts an address, because another kernel may be there from now on.
     pub(super) fn forget(&mut self, address: u64) {
         let set = &mut self.sets[Self::place(address)].0;
         for known in set.iter_mut().filter(|known| known.address == address) {
-            *known = NOTHING;
+            *known = EMPTY;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs of one thread's records: what they have in common is looked up once.
+//! Decodes a run of one thread's records. What the records share is looked up once.
 
 use super::Decoder;
 use crate::clock::Line;
@@ -8,13 +8,13 @@ use roctop_ring::near;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Head, Slot};
 
-/// Records were copied by another processor, and with many kernels what is known of them lies far away, too: slots are
-/// fetched so many before they are decoded, and what they name so many.
+/// Prefetch distances: slots before they are decoded, and kernel entries before they are used. Another core copied the
+/// slots, and with many kernels the entries are not in the cache either.
 const PREFETCH_SLOTS: usize = 32;
 const PREFETCH_ENTRIES: usize = 12;
 
 impl Decoder {
-    /// Converts records of a process of which nothing waits.
+    /// Decodes records of a process that has no waiting records.
     pub(super) fn run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
         slots.iter().take(PREFETCH_SLOTS).for_each(near::fetch);
         let (mut far, mut ahead) = (slots.iter().skip(PREFETCH_SLOTS), each(slots).skip(PREFETCH_ENTRIES));
@@ -25,7 +25,7 @@ impl Decoder {
                 self.fetch(later);
             }
             let head = Head(record[0][0]);
-            // These two are nearly all of what there is.
+            // Calls and dispatches are nearly all records.
             match head.kind() {
                 record::ApiCall::KIND => {
                     let found = record::ApiCall::decode(record);
@@ -46,7 +46,7 @@ impl Decoder {
                         status: (found.has_status == 1).then_some(found.status),
                         arguments: None,
                     };
-                    self.tell_call(call);
+                    self.emit_call(call);
                 }
                 record::Dispatch::KIND => {
                     let found = record::Dispatch::decode(record);
@@ -56,23 +56,23 @@ impl Decoder {
                         end: self.hsa_nanos(process, &mut hsa, found.end),
                     };
                     let dispatch = self.dispatch_at(process, head.flags(), &found, span, submit);
-                    self.tell_dispatch(dispatch);
+                    self.emit_dispatch(dispatch);
                 }
                 _ => self.convert_other(process, thread, head, record),
             }
         }
     }
 
-    /// Fetches what is known of the kernel that a record names.
+    /// Prefetches the kernel entry of a dispatch record.
     #[inline]
     fn fetch(&self, record: &[Slot]) {
         let is_dispatch = Head(record[0][0]).kind() == record::Dispatch::KIND;
-        // A product instead of a branch, which nobody could foresee.
+        // A product instead of a branch, which the CPU could not predict.
         let object = record[0][record::Dispatch::KERNEL_OBJECT].wrapping_mul(u64::from(is_dispatch));
         self.recent.kernels.fetch(object);
     }
 
-    /// Ticks in ns, by the line that converted those before where that holds them too.
+    /// Converts ticks to ns, with the cached line if it covers them.
     #[expect(clippy::inline_always, reason = "a call of it costs a fifth of decoding a record")]
     #[inline(always)]
     fn nanos(&self, process: ProcessId, line: &mut Line, ticks: u64) -> Nanos {
@@ -82,7 +82,7 @@ impl Decoder {
         line.nanos(ticks)
     }
 
-    /// The same for HSA's clock.
+    /// As `nanos`, for HSA's clock.
     #[inline]
     fn hsa_nanos(&self, process: ProcessId, line: &mut Line, ns: u64) -> Nanos {
         if !line.holds(ns) {

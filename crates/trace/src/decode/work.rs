@@ -1,4 +1,4 @@
-//! Work: calls, dispatches, copies, marks and ranges, done or open.
+//! Decodes work: calls, dispatches, copies, markers, complete or open.
 
 use super::Decoder;
 use crate::arguments::{self, Results};
@@ -7,15 +7,15 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{self, Domain, flag};
 
-/// A kernel that begins so many ns before its submission did not: samples of both clocks are known better.
-const EARLY: u64 = 50_000;
-/// So many kernels that did are told, when there are fewer that did not.
-const MANY_EARLY: u32 = 64;
+/// Tolerance when a kernel begins before its submission, ns; the clocks are calibrated better than this.
+const EARLY_TOLERANCE: u64 = 50_000;
+/// Number of early kernels after which a note is emitted, unless as many were on time.
+const EARLY_NOTE_THRESHOLD: u32 = 64;
 
-/// The span of GPU work by its record: none where its times are none, and begin before end, since both are times when a
-/// processor writes them into each other's place.
+/// Validates the span of GPU work. Untimed work has none; a reversed span is swapped and flagged, because a processor
+/// wrote both times, in the wrong order.
 #[inline]
-fn believed(span: Span, flags: u8) -> (Span, u8) {
+fn validated_span(span: Span, flags: u8) -> (Span, u8) {
     if flags & flag::UNTIMED != 0 {
         return (Span::default(), flags);
     }
@@ -26,12 +26,13 @@ fn believed(span: Span, flags: u8) -> (Span, u8) {
     (Span { begin: end, end: begin }, flags | flag::SUSPECT_TIME)
 }
 
-/// A clock that is further off than this is another fault than an APU's skew, ns.
+/// Maximum offset that is corrected as an APU's clock offset, ns. A larger one has another cause.
 const MAX_SKEW: u64 = 1_000_000;
 
-/// Work that begins before it was submitted, moved to there, as rocprofiler-sdk does it: the GPU's clock is behind.
+/// Moves work that begins before its submission to the submission, as rocprofiler-sdk does. `None` if the work needs no
+/// correction.
 #[inline]
-fn moved(span: Span, submit: Nanos) -> Option<Span> {
+fn moved_to_submission(span: Span, submit: Nanos) -> Option<Span> {
     let by = submit.checked_sub(span.begin).filter(|by| *by > 0 && *by <= MAX_SKEW)?;
     (span.begin != 0).then_some(Span {
         begin: submit,
@@ -68,8 +69,8 @@ impl Decoder {
         let name = self.processes[process.0 as usize]
             .operation_names
             .get(&(domain.0, op))?;
-        // Files tell them as they were, the screen what came of them.
-        let results = if self.names.is_endless {
+        // Files contain arguments as passed; the screen shows results.
+        let results = if self.names.is_unlimited {
             Results::Both
         } else {
             Results::Alone
@@ -92,7 +93,7 @@ impl Decoder {
         self.dispatch_at(process, flags, found, span, submit)
     }
 
-    /// A dispatch whose times are converted.
+    /// Decodes a dispatch whose times are already converted.
     #[inline]
     pub(super) fn dispatch_at(
         &mut self,
@@ -102,11 +103,11 @@ impl Decoder {
         span: Span,
         submit: Nanos,
     ) -> Dispatch {
-        let (span, flags) = believed(span, flags);
+        let (span, flags) = validated_span(span, flags);
         let place = self.place(process, found);
         let span = self.after_submission(process, place.agent, span, submit);
         if span.begin != 0 && submit != 0 {
-            self.judge(process, span.begin, submit);
+            self.check_submission_order(process, span.begin, submit);
         }
         Dispatch {
             process,
@@ -127,35 +128,38 @@ impl Decoder {
         }
     }
 
-    /// The span of work on an APU, whose clock and the host's disagree by fractions of a millisecond, not before its submission.
+    /// Corrects the span of APU work that begins before its submission: the two clocks differ by fractions of a
+    /// millisecond.
     #[inline]
     fn after_submission(&mut self, process: ProcessId, agent: AgentId, span: Span, submit: Nanos) -> Span {
         let state = &mut self.processes[process.0 as usize];
         if state.skewed.is_empty() || !state.skewed.contains(&agent) {
             return span;
         }
-        let Some(moved) = moved(span, submit) else { return span };
+        let Some(moved_to_submission) = moved_to_submission(span, submit) else {
+            return span;
+        };
         if !std::mem::replace(&mut state.is_moved, true) {
-            let text = "the clock of this APU is behind the host's: kernels that would begin before their launch are moved to it";
+            let text = "the clock of this APU is behind that of the host: kernels that begin before their launch are moved to it";
             self.items.push(Item::Status {
                 process,
                 code: record::status::NOTE,
                 text: text.into(),
             });
         }
-        moved
+        moved_to_submission
     }
 
-    /// A kernel cannot begin before it is submitted. Told once when most do: then clocks disagree.
+    /// Counts kernels that begin before their submission. If most do, the clocks disagree: a note is emitted once.
     #[inline]
-    fn judge(&mut self, process: ProcessId, begin: Nanos, submit: Nanos) {
+    fn check_submission_order(&mut self, process: ProcessId, begin: Nanos, submit: Nanos) {
         let state = &mut self.processes[process.0 as usize];
-        if begin.saturating_add(EARLY) >= submit {
+        if begin.saturating_add(EARLY_TOLERANCE) >= submit {
             state.on_time = state.on_time.saturating_add(1);
             return;
         }
         state.early = state.early.saturating_add(1);
-        if state.early == MANY_EARLY && state.on_time < MANY_EARLY {
+        if state.early == EARLY_NOTE_THRESHOLD && state.on_time < EARLY_NOTE_THRESHOLD {
             let text = format!(
                 "kernels begin {} us before they are submitted: GPU and host clock disagree, and times of the GPU are early",
                 (submit - begin) / 1000
@@ -175,7 +179,7 @@ impl Decoder {
             end: clock.hsa(found.end),
         };
         let submit = clock.ticks(found.submit);
-        let (span, flags) = believed(span, flags);
+        let (span, flags) = validated_span(span, flags);
         let source = self.known_agent(process, found.src_agent);
         let destination = self.known_agent(process, found.dst_agent);
         Copy {
@@ -293,7 +297,7 @@ impl Decoder {
 
 #[cfg(test)]
 mod skew_tests {
-    use super::{Span, moved};
+    use super::{Span, moved_to_submission};
 
     #[test]
     fn work_before_its_submission_is_moved_whole() {
@@ -302,15 +306,15 @@ mod skew_tests {
             end: 1_500,
         };
         assert_eq!(
-            moved(span, 1_200),
+            moved_to_submission(span, 1_200),
             Some(Span {
                 begin: 1_200,
                 end: 1_700
             })
         );
-        assert_eq!(moved(span, 1_000), None);
-        assert_eq!(moved(span, 900), None);
-        assert_eq!(moved(span, 5_000_000), None);
-        assert_eq!(moved(Span { begin: 0, end: 0 }, 900), None);
+        assert_eq!(moved_to_submission(span, 1_000), None);
+        assert_eq!(moved_to_submission(span, 900), None);
+        assert_eq!(moved_to_submission(span, 5_000_000), None);
+        assert_eq!(moved_to_submission(Span { begin: 0, end: 0 }, 900), None);
     }
 }

@@ -1,24 +1,24 @@
-//! A GPU's sample, and those of the processes on it, as the screen shows a device.
+//! Builds a device as the screen shows it from the samples of a GPU and of the processes on it.
 
 use super::metric::{self, Absent, Metric, Sample};
 use super::{Device, Holder, Reading, throttle};
 use crate::item::NodeId;
 use std::sync::Arc;
 
-fn told<T>(reading: metric::Reading, make: impl Fn(f64) -> T) -> Reading<T> {
+fn reading<T>(reading: metric::Reading, make: impl Fn(f64) -> T) -> Reading<T> {
     reading.map(make).map_err(|absent| absent.reason().into())
 }
 
-/// Devices of one round of samples.
+/// Devices of one round of samples: one for each GPU.
 pub fn devices(samples: &[Sample]) -> Vec<Device> {
     let gpus = samples.iter().filter(|sample| sample.pid.is_none());
     gpus.map(|sample| device(sample, samples)).collect()
 }
 
 fn device(sample: &Sample, all: &[Sample]) -> Device {
-    let share = |metric| told(sample.get(metric), |percent| percent / 100.0);
-    let number = |metric| told(sample.get(metric), |value| value);
-    let bytes = |metric| told(sample.get(metric), |value| value as u64);
+    let share = |metric| reading(sample.get(metric), |percent| percent / 100.0);
+    let number = |metric| reading(sample.get(metric), |value| value);
+    let bytes = |metric| reading(sample.get(metric), |value| value as u64);
     Device {
         node: NodeId {
             machine: sample.machine,
@@ -45,13 +45,13 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
         throttle: throttle_words(sample),
         link: link(sample),
         link_peak: link_peak(sample),
-        xgmi: told(sum(sample), |rate| rate),
+        xgmi: reading(sum(sample), |rate| rate),
         partitions: partitions(sample),
         holders: holders(sample, all),
     }
 }
 
-/// Domain, bus, device and function as `0000:03:00.0`.
+/// PCI address as `0000:03:00.0`, from domain, bus, device and function.
 pub fn location(packed: u64) -> Arc<str> {
     let (domain, place) = (packed >> 32, packed & 0xffff);
     format!(
@@ -64,8 +64,8 @@ pub fn location(packed: u64) -> Arc<str> {
 }
 
 fn throttle_words(sample: &Sample) -> Reading<Arc<str>> {
-    let known = told(sample.get(Metric::THROTTLE), |bits| throttle::names(bits as u64).into());
-    // Bits whose meaning depends on the chip say at least whether.
+    let known = reading(sample.get(Metric::THROTTLE), |bits| throttle::names(bits as u64).into());
+    // Chip-specific bits still say whether the GPU is throttled.
     known.or_else(|why| match sample.get(Metric::THROTTLE_RAW) {
         Ok(0.0) => Ok("none".into()),
         Ok(bits) => Ok(format!("yes (chip's bits {:#x})", bits as u64).into()),
@@ -81,21 +81,21 @@ fn link(sample: &Sample) -> Reading<Arc<str>> {
     }
 }
 
-/// One bit a lane and transfer; from 8 GT/s on 128 of 130 bits are the program's, before that 8 of 10.
+/// Each lane carries one bit per transfer. From 8 GT/s on, 128 of 130 bits are payload, before that 8 of 10.
 fn link_peak(sample: &Sample) -> Reading<f64> {
     let (speed, width) = (sample.get(Metric::PCIE_SPEED), sample.get(Metric::PCIE_WIDTH));
     let rate = speed.and_then(|speed| {
         let share = if speed >= 8.0 { 128.0 / 130.0 } else { 0.8 };
         width.map(|width| speed * 1e9 * width / 8.0 * share)
     });
-    told(rate, |rate| rate)
+    reading(rate, |rate| rate)
 }
 
-/// Shares in which partitions were busy, in their order.
+/// Busy shares of the partitions, in their order.
 fn partitions(sample: &Sample) -> Vec<Reading<f64>> {
     let numbers = Metric::PARTITION_0.0..=Metric::PARTITION_7.0;
     let known = sample.readings.iter().filter(|one| numbers.contains(&one.0.0));
-    known.map(|one| told(one.1, |percent| percent / 100.0)).collect()
+    known.map(|one| reading(one.1, |percent| percent / 100.0)).collect()
 }
 
 fn sum(sample: &Sample) -> metric::Reading {
@@ -113,7 +113,7 @@ fn holders(sample: &Sample, all: &[Sample]) -> Vec<Holder> {
             Some(Holder {
                 pid: other.pid?,
                 name: details(other).into(),
-                memory: told(other.get(Metric::PROCESS_VRAM), |bytes| bytes as u64),
+                memory: reading(other.get(Metric::PROCESS_VRAM), |bytes| bytes as u64),
             })
         })
         .collect();
@@ -121,7 +121,7 @@ fn holders(sample: &Sample, all: &[Sample]) -> Vec<Holder> {
     holders
 }
 
-/// What a process does besides holding memory.
+/// What a process does in addition to holding memory.
 fn details(sample: &Sample) -> String {
     let words = [
         (Metric::PROCESS_COMPUTE, "compute", " %"),

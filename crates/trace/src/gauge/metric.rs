@@ -1,15 +1,15 @@
-//! What the driver's files are read for: metrics, their units, and why a number is missing.
+//! Metrics of the driver's files, their units, and why a number is missing.
 
 use crate::id::Nanos;
 
-/// What a number counts.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Per cent.
+    /// Percent.
     Percent,
     /// Bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// 10^6 per second.
     MegaHertz,
@@ -19,20 +19,20 @@ pub enum Unit {
     Joules,
     /// Degrees Celsius.
     Celsius,
-    /// Turns a minute.
+    /// Revolutions per minute.
     TurnsPerMinute,
-    /// Thousandths of a volt.
+    /// Millivolts.
     Millivolts,
-    /// 10^9 transfers a second.
+    /// 10^9 transfers per second.
     GigaTransfers,
-    /// Bits with names, see [`super::throttle`].
+    /// Bits that have names, see [`super::throttle`].
     Bits,
-    /// A number of things.
+    /// A dimensionless number.
     Count,
 }
 
 impl Unit {
-    /// Its sign, as in column heads.
+    /// Unit symbol, as in column heads.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Percent => "%",
@@ -51,7 +51,7 @@ impl Unit {
     }
 }
 
-/// A gauge. An open set: the numbers are written into recordings and never used again for something else.
+/// A gauge's number. The set is open: numbers are written into recordings and never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Metric(pub u16);
 
@@ -60,10 +60,10 @@ macro_rules! metrics {
         impl Metric {
             $(#[doc = concat!("`", $key, "`: ", $title, ".")] pub const $NAME: Self = Self($num);)*
 
-            /// All known, in order of their numbers.
+            /// All known metrics, in order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$NAME),*];
 
-            /// Name in files.
+            /// Name in files, `unknown` for an unknown number.
             pub const fn key(self) -> &'static str {
                 match self { $(Self::$NAME => $key,)* _ => "unknown" }
             }
@@ -73,7 +73,7 @@ macro_rules! metrics {
                 match self { $(Self::$NAME => $title,)* _ => "unknown gauge" }
             }
 
-            /// Its unit.
+            /// Unit of its values.
             pub const fn unit(self) -> Unit {
                 match self { $(Self::$NAME => Unit::$Unit,)* _ => Unit::Count }
             }
@@ -103,7 +103,7 @@ metrics! {
     19 FAN "fan" "fan" TurnsPerMinute
     20 VOLTAGE "voltage" "graphics voltage" Millivolts
     21 THROTTLE "throttle" "throttle reasons" Bits
-    22 THROTTLE_RAW "throttle_raw" "throttle bits of the chip's own" Bits
+    22 THROTTLE_RAW "throttle_raw" "chip-specific throttle bits" Bits
     23 PCIE_WIDTH "pcie_width" "PCIe lanes" Count
     24 PCIE_SPEED "pcie_speed" "PCIe speed" GigaTransfers
     25 PCIE_RATE "pcie_rate" "PCIe traffic" BytesPerSecond
@@ -112,7 +112,7 @@ metrics! {
     28 XGMI_SPEED "xgmi_speed" "xGMI speed, Gb/s" Count
     29 XGMI_READ "xgmi_read" "xGMI read" BytesPerSecond
     30 XGMI_WRITE "xgmi_write" "xGMI write" BytesPerSecond
-    31 MEMORY_PEAK "memory_peak" "memory bandwidth at most" BytesPerSecond
+    31 MEMORY_PEAK "memory_peak" "peak memory bandwidth" BytesPerSecond
     32 MEMORY_READ "memory_read" "memory read" BytesPerSecond
     33 MEMORY_WRITE "memory_write" "memory written" BytesPerSecond
     34 PARTITIONS "partitions" "partitions" Count
@@ -137,41 +137,41 @@ metrics! {
     66 PROCESS_COMPUTE "process_compute" "compute engines, the process's share" Percent
     67 PROCESS_GRAPHICS "process_graphics" "graphics engine, the process's share" Percent
     68 PROCESS_SDMA "process_sdma" "SDMA, the process's share" Percent
-    69 PROCESS_OCCUPANCY "process_cu_occupancy" "compute units that the process occupies" Count
+    69 PROCESS_OCCUPANCY "process_cu_occupancy" "compute units, occupied by the process" Count
     70 PROCESS_EVICTED "process_evicted" "time evicted, ms" Count
 }
 
 impl Metric {
-    /// Whether it is of a GPU that is partitioned, and of no other.
+    /// Whether only partitioned GPUs have it.
     pub const fn is_of_partitions(self) -> bool {
         self.0 >= Self::PARTITIONS.0 && self.0 <= Self::PARTITION_7_MEDIA.0
     }
 }
 
-/// Why there is no number.
+/// Reason for a missing number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Absent {
     /// The driver has no such file for this GPU.
     NoFile = 1,
-    /// The file of this GPU has no such field.
+    /// The GPU's `gpu_metrics` file has no such field.
     NoField = 2,
-    /// The field is there and says that it is not available.
+    /// The field is present and marked as not available.
     NotReported = 3,
-    /// It takes a second sample.
+    /// A rate needs a second sample.
     NotYet = 4,
-    /// The file's layout is not one that roctop knows.
+    /// The file has an unknown layout.
     UnknownLayout = 5,
-    /// The driver refused to answer.
+    /// The driver returned an error.
     Refused = 6,
-    /// What it answered is not what was expected.
+    /// The driver's answer could not be parsed.
     Unreadable = 7,
-    /// It may not be read by this user.
+    /// This user may not read the file.
     Denied = 8,
 }
 
 impl Absent {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 8] = [
         Self::NoFile,
         Self::NoField,
@@ -183,13 +183,13 @@ impl Absent {
         Self::Denied,
     ];
 
-    /// In words.
+    /// Reason as a phrase for the screen.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::NoFile => "the driver publishes no such file for this GPU",
             Self::NoField => "this GPU's gpu_metrics has no such field",
-            Self::NotReported => "the driver says that it is not available",
-            Self::NotYet => "it takes a second sample",
+            Self::NotReported => "the driver reports that it is not available",
+            Self::NotYet => "a second sample is needed",
             Self::UnknownLayout => "gpu_metrics has a layout that this release does not know",
             Self::Refused => "the driver refused to answer",
             Self::Unreadable => "the driver's answer is not a number",
@@ -198,36 +198,37 @@ impl Absent {
     }
 }
 
-/// A number, or why there is none.
+/// A number, or the reason why it is missing.
 pub type Reading = Result<f64, Absent>;
 
-/// What one GPU, or one process on it, read at one moment.
+/// Readings of a GPU, or of a process on it, at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// When, CLOCK_BOOTTIME.
+    /// Time, CLOCK_BOOTTIME.
     pub at: Nanos,
-    /// The machine, as [`crate::id::NodeId::machine`]. Not kept in recordings: it depends on what is read with them.
+    /// The machine, see [`crate::id::NodeId::machine`]. Recordings do not contain it, because it depends on which are
+    /// read together.
     pub machine: u32,
-    /// The GPU's node in the driver's topology.
+    /// Node of the GPU in the driver's topology.
     pub node: u32,
-    /// The GPU's number among the machine's, from 0.
+    /// Number of the GPU on its machine, from 0.
     pub number: u32,
     /// PCI domain in the upper half; bus, device and function as the topology's `location_id` in the lower.
     pub location: u64,
-    /// The process that it is about; none for the GPU as a whole.
+    /// Process that the readings are about; `None` for the whole GPU.
     pub pid: Option<u32>,
-    /// The readings, each metric once.
+    /// Readings, each metric at most once.
     pub readings: Vec<(Metric, Reading)>,
 }
 
 impl Sample {
-    /// The reading of a metric; that it has none is said as [`Absent::NoFile`].
+    /// Reading of a metric; [`Absent::NoFile`] if the sample does not contain it.
     pub fn get(&self, metric: Metric) -> Reading {
         let found = self.readings.iter().find(|one| one.0 == metric);
         found.map_or(Err(Absent::NoFile), |one| one.1)
     }
 
-    /// Adds a reading. The first number wins; of reasons the gravest.
+    /// Adds a reading. The first number wins; among reasons, the most severe.
     pub fn put(&mut self, metric: Metric, reading: Reading) {
         let reading = reading.and_then(|value| {
             if value.is_finite() {

@@ -1,6 +1,6 @@
-//! Names of throttle reasons: the kernel's bits that do not depend on the chip (`indep_throttle_status`, amdgpu_smu.h).
+//! Names of throttle reasons: the kernel's chip-independent bits (`indep_throttle_status`, amdgpu_smu.h).
 
-/// Bit, short name, what it means.
+/// Bit and short name.
 const REASONS: [(u32, &str); 34] = [
     (0, "PPT0"),
     (1, "PPT1"),
@@ -40,17 +40,17 @@ const REASONS: [(u32, &str); 34] = [
 
 /// Package power limit.
 pub const POWER: u64 = 1;
-/// Temperature of the chip's hottest place.
+/// Temperature of the chip's hot spot.
 pub const HOTSPOT: u64 = 1 << 36;
 /// Temperature of the memory.
 pub const MEMORY: u64 = 1 << 34;
-/// Temperature of the regulators.
+/// Temperature of the voltage regulators.
 pub const REGULATOR: u64 = 1 << 38;
-/// The board asked for it.
+/// Request of the board (PROCHOT).
 pub const PROCHOT: u64 = 1 << 47;
 /// Temperature of a CPU core on the same chip.
 pub const CORE: u64 = 1 << 33;
-/// Temperature of the SOC part.
+/// Temperature of the SoC.
 pub const SOC: u64 = 1 << 37;
 /// Sustained power limit.
 pub const SPL: u64 = 1 << 4;
@@ -59,7 +59,7 @@ pub const FPPT: u64 = 1 << 5;
 /// Slow package power limit.
 pub const SPPT: u64 = 1 << 6;
 
-/// The bits in words: `none`, or names joined by blanks; a bit without a name by its number.
+/// Names of the bits, joined by spaces; `none` for 0. A bit without a name appears by its number.
 pub fn names(bits: u64) -> String {
     let mut names = Vec::new();
     for bit in (0..64).filter(|bit| bits >> bit & 1 == 1) {

@@ -1,4 +1,4 @@
-//! What happened: calls, work of GPUs, memory, markers, and what is open still.
+//! Activity: calls, GPU work, memory, markers, and work that is still open.
 
 use super::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -6,77 +6,77 @@ use serde::{Deserialize, Serialize};
 /// An API call that returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiCall {
-    /// Whose call.
+    /// Process that called.
     pub process: ProcessId,
     /// Thread that called.
     pub thread: ThreadId,
-    /// What was called.
+    /// Function called.
     pub operation: OperationId,
     /// Enter to exit.
     pub span: Span,
-    /// Sparse correlation id, 0 unknown; unique in its process.
+    /// Sparse correlation id, 0 if unknown; unique in its process.
     pub correlation: u64,
     /// Correlation id of the enclosing call, 0 none.
     pub parent: u64,
-    /// Return code, when known.
+    /// Return code, if known.
     pub status: Option<i32>,
-    /// Its arguments as a text, when they were recorded and are known.
+    /// Arguments as text, if they were recorded.
     pub arguments: Option<TextId>,
 }
 
-/// A kernel that ran.
+/// A kernel dispatch that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
-    /// Whose dispatch.
+    /// Process that launched it.
     pub process: ProcessId,
-    /// What ran.
+    /// Kernel.
     pub kernel: KernelId,
-    /// Where.
+    /// Agent that ran it.
     pub agent: AgentId,
-    /// In which queue.
+    /// Queue.
     pub queue: QueueId,
-    /// In which stream, when known.
+    /// Stream, if known.
     pub stream: Option<StreamId>,
-    /// Thread that launched it, when known.
+    /// Thread that launched it, if known.
     pub thread: Option<ThreadId>,
-    /// Begin and end on the agent; both 0 when untimed.
+    /// Begin and end on the agent; both 0 if untimed.
     pub span: Span,
-    /// When its packet was submitted, 0 unknown.
+    /// Submission of its packet, 0 if unknown.
     pub submit: Nanos,
-    /// The launching call, 0 unknown.
+    /// Correlation id of the launching call, 0 if unknown.
     pub correlation: u64,
     /// Number in its process, from 1.
     pub dispatch_id: u64,
-    /// Grid in work-items.
+    /// Grid size in work-items.
     pub grid: [u32; 3],
-    /// Work-group in work-items.
+    /// Work-group size in work-items.
     pub workgroup: [u16; 3],
-    /// LDS, static and dynamic, bytes.
+    /// LDS, static and dynamic, bytes per work-group.
     pub group_size: u32,
-    /// Scratch a work-item, bytes.
+    /// Scratch, bytes per work-item.
     pub private_size: u32,
     /// Flag bits of the record, see [`roctop_ring::record::flag`].
     pub flags: u8,
 }
 
-/// A copy or fill made by the GPU, or by a call that came back when it was done (engine `CALL`).
+/// A copy or fill by the GPU, or by a call that returned when it was complete (engine `CALL`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
-    /// Whose copy.
+    /// Process that requested it.
     pub process: ProcessId,
-    /// From where; none for a fill or when unknown.
+    /// Source agent; `None` for a fill or if unknown.
     pub source: Option<AgentId>,
-    /// To where.
+    /// Destination agent, if known.
     pub destination: Option<AgentId>,
-    /// In which stream, when known.
+    /// Stream, if known.
     pub stream: Option<StreamId>,
-    /// Thread that asked for it, when known.
+    /// Thread that requested it, if known.
     pub thread: Option<ThreadId>,
-    /// The copy's own begin and end; those of the call that made it itself.
+    /// Begin and end of the copy itself; with engine `CALL`, of the call.
     pub span: Span,
-    /// When it was submitted, 0 unknown.
+    /// Submission, 0 if unknown.
     pub submit: Nanos,
-    /// The call that caused it, 0 unknown.
+    /// Correlation id of the requesting call, 0 if unknown.
     pub correlation: u64,
     /// Bytes.
     pub bytes: u64,
@@ -88,20 +88,20 @@ pub struct Copy {
     pub flags: u8,
 }
 
-/// What a call asks to be copied or filled. The kernels or engines that do it have items with the same correlation id.
+/// A transfer that a call requests. The kernels or copies that perform it have the same correlation id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Whose call.
+    /// Process that called.
     pub process: ProcessId,
-    /// The call.
+    /// Correlation id of the call.
     pub correlation: u64,
-    /// From where; none for a fill or when unknown.
+    /// Source agent; `None` for a fill or if unknown.
     pub source: Option<AgentId>,
-    /// To where, when known.
+    /// Destination agent, if known.
     pub destination: Option<AgentId>,
-    /// The process's host, when known.
+    /// The process's host agent, if known.
     pub host: Option<AgentId>,
-    /// Bytes of the whole call.
+    /// Bytes of the whole transfer.
     pub bytes: u64,
     /// One of [`roctop_ring::record::direction`].
     pub direction: u16,
@@ -110,53 +110,53 @@ pub struct Transfer {
 /// Memory that was allocated, mapped or freed through HSA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// Whose memory.
+    /// Process that called.
     pub process: ProcessId,
-    /// Thread that asked for it.
+    /// Thread that called.
     pub thread: ThreadId,
-    /// Whose memory it is, also of what is freed; none when unknown.
+    /// Agent that owns the memory, for a free too; `None` if unknown.
     pub agent: Option<AgentId>,
     /// One of [`roctop_ring::record::memory`].
     pub operation: u16,
     /// Enter to exit of the HSA call.
     pub span: Span,
-    /// The innermost recorded call around it, 0 unknown.
+    /// Correlation id of the innermost enclosing recorded call, 0 if unknown.
     pub correlation: u64,
-    /// Address, or the handle of virtual memory.
+    /// Address, or handle of virtual memory.
     pub address: u64,
-    /// Bytes, also of what is freed; 0 unknown.
+    /// Bytes, for a free too; 0 if unknown.
     pub bytes: u64,
-    /// Bytes of the agent that the process holds after it.
+    /// Bytes that the process holds on the agent afterwards.
     pub total: u64,
 }
 
-/// Scratch memory that was given to a queue or taken back.
+/// Scratch memory that was assigned to a queue or reclaimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scratch {
-    /// Whose queue.
+    /// Process of the queue.
     pub process: ProcessId,
-    /// Thread of the run-time that did it.
+    /// Thread of the run-time that handled it.
     pub thread: ThreadId,
-    /// The queue's agent; none when unknown.
+    /// Agent of the queue; `None` if unknown.
     pub agent: Option<AgentId>,
-    /// The queue, when known.
+    /// The queue, if known.
     pub queue: Option<QueueId>,
     /// One of [`roctop_ring::record::scratch`].
     pub operation: u16,
-    /// The run-time's flags: 1 for one use, 2 from the alternative pool.
+    /// Flags of the run-time: 1 single use, 2 alternate pool.
     pub flags: u16,
     /// Begin to end.
     pub span: Span,
-    /// The call in which it happened, 0 unknown.
+    /// Correlation id of the enclosing call, 0 if unknown.
     pub correlation: u64,
-    /// Bytes; 0 where the run-time does not say.
+    /// Bytes; 0 if the run-time does not report them.
     pub bytes: u64,
 }
 
 /// A ROC-TX mark or range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// Whose marker.
+    /// Process that set it.
     pub process: ProcessId,
     /// Thread that set it.
     pub thread: ThreadId,
@@ -168,23 +168,23 @@ pub struct Marker {
     pub correlation: u64,
     /// Nesting level of a push/pop range, from 0.
     pub level: u16,
-    /// Id of a start/stop range, 0 else.
+    /// Id of a start/stop range, else 0.
     pub range_id: u64,
 }
 
-/// What is open now, or was when the process ended. Each list replaces the one before.
+/// Work that is open now, or was when the process ended. Each list replaces the previous one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// Whose work.
+    /// Process of the work.
     pub process: ProcessId,
     /// Calls that have not returned: `span.end` is 0.
     pub calls: Vec<ApiCall>,
     /// Ranges that were not closed: `span.end` is 0.
     pub ranges: Vec<Marker>,
-    /// Dispatches submitted and not seen complete: `span` is 0, `submit` is set.
+    /// Dispatches submitted and not completed: `span` is 0, `submit` is set.
     pub dispatches: Vec<Dispatch>,
-    /// Queue, submitted, completed, by queue.
+    /// (queue, dispatches submitted, dispatches completed).
     pub queues: Vec<(QueueId, u64, u64)>,
-    /// Copies begun and not seen complete.
+    /// Copies begun and not completed.
     pub copies: u64,
 }

@@ -1,4 +1,4 @@
-//! Hardware counters: what they are, and their values of dispatches.
+//! Hardware counters: descriptions and values.
 
 use super::{AgentId, CounterId, Nanos, ProcessId};
 use serde::{Deserialize, Serialize};
@@ -7,66 +7,66 @@ use std::sync::Arc;
 /// A hardware counter of one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterInfo {
-    /// Dense id: one for a name on a node of the driver's topology.
+    /// Dense id of a counter name on a topology node.
     pub id: CounterId,
-    /// Whose counter.
+    /// Process that described it.
     pub process: ProcessId,
-    /// Of which agent.
+    /// Agent that has it.
     pub agent: AgentId,
     /// Name.
     pub name: Arc<str>,
     /// What it counts.
     pub description: Arc<str>,
-    /// The block of the GPU that counts; empty when it is computed.
+    /// GPU block that counts; empty for a derived counter.
     pub block: Arc<str>,
-    /// How it is computed; empty when it is counted.
+    /// Formula of a derived counter; empty for a basic one.
     pub expression: Arc<str>,
     /// Dimensions, as `DIMENSION_INSTANCE[0:15]`.
     pub dimensions: Arc<str>,
     /// Bits of [`roctop_ring::record::counter_flag`].
     pub flags: u16,
-    /// The pass in which it is collected, from 1; 0 when it is only listed.
+    /// Pass in which it is collected, from 1; 0 if it is only listed.
     pub pass: u16,
-    /// The library's own id.
+    /// Counter id of rocprofiler-sdk.
     pub handle: u64,
 }
 
-/// A value of a hardware counter, all instances added up.
+/// Value of a hardware counter, summed over all instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterValue {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// Which counter.
+    /// Counter.
     pub counter: CounterId,
-    /// Of which agent.
+    /// Agent.
     pub agent: AgentId,
-    /// Of which dispatch of the process; none for the whole agent since the counting began.
+    /// Dispatch number in the process; `None` for a device-wide value since counting began.
     pub dispatch: Option<u64>,
-    /// When the whole agent was read; 0 for a dispatch.
+    /// Time of a device-wide reading; 0 for a dispatch.
     pub at: Nanos,
-    /// The value.
+    /// Value, in the counter's unit.
     pub value: f64,
 }
 
-/// Values of a counter's instances that follow each other, over one dispatch.
+/// Values of consecutive instances of a counter, for one dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterInstances {
-    /// Whose.
+    /// Process.
     pub process: ProcessId,
-    /// Which counter.
+    /// Counter.
     pub counter: CounterId,
-    /// Of which dispatch of the process.
+    /// Dispatch number in the process.
     pub dispatch: u64,
-    /// The first of these instances, numbered through all dimensions, the first dimension fastest.
+    /// Number of the first instance, counted through all dimensions, the first dimension fastest.
     pub first: u16,
-    /// How many there are, up to four.
+    /// Number of values, at most four.
     pub count: u8,
-    /// Their values.
+    /// The values; only the first `count` are valid.
     pub values: [f64; 4],
 }
 
 impl CounterInstances {
-    /// Each instance with its value.
+    /// Each instance number with its value.
     pub fn each(&self) -> impl Iterator<Item = (u16, f64)> {
         let values = (0..).zip(self.values).take(usize::from(self.count));
         values.map(|(place, value)| (self.first.saturating_add(place), value))

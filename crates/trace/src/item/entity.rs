@@ -1,4 +1,4 @@
-//! What records name: processes and their threads, agents, queues, streams, kernels and operations.
+//! Entities that records refer to: processes, threads, agents, queues, streams, kernels, operations.
 
 use super::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, StreamId, ThreadId};
 use std::sync::Arc;
@@ -8,33 +8,34 @@ use std::sync::Arc;
 pub struct Process {
     /// Dense id.
     pub id: ProcessId,
-    /// Process id in its own name space.
+    /// Process id in its own PID namespace.
     pub pid: u32,
     /// Parent's process id.
     pub parent: u32,
-    /// Rank under MPI or Slurm.
+    /// Rank under MPI or Slurm, if any.
     pub rank: Option<u32>,
     /// Host name.
     pub host: Arc<str>,
-    /// Its machine, as [`crate::id::NodeId::machine`]: processes of one may tell different names, in containers.
+    /// Its machine, see [`crate::id::NodeId::machine`]. In containers, processes of one machine may have different host
+    /// names.
     pub machine: u32,
     /// Executable's file name.
     pub exe: Arc<str>,
     /// Command line.
     pub command: Arc<str>,
-    /// When its first record file was made.
+    /// Creation time of its first ring file.
     pub since: Nanos,
 }
 
 impl Process {
-    /// A command line as long as this may have been cut by the collector.
-    const LONG: usize = 2048;
+    /// Length at which the collector may have truncated a command line, bytes.
+    const TRUNCATED_COMMAND_BYTES: usize = 2048;
 
-    /// The command line's words: exact for the program that was started with `started`, else split at blanks. Who
-    /// started a script is the interpreter's process, and its children are others.
+    /// Words of the command line. They are exact for the process that roctop started with `started`; others are split
+    /// at spaces. For a script, the started process is the interpreter.
     pub fn words(&self, started: &[String]) -> Vec<String> {
         let whole = started.join(" ");
-        let is_cut = self.command.len() >= Self::LONG && whole.starts_with(&*self.command);
+        let is_cut = self.command.len() >= Self::TRUNCATED_COMMAND_BYTES && whole.starts_with(&*self.command);
         let is_unknown = self.command.is_empty() && self.id.0 == 0;
         if is_cut || is_unknown || whole.trim_end() == &*self.command {
             return started.to_vec();
@@ -46,26 +47,26 @@ impl Process {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It returned this code.
+    /// Exit code.
     Code(i32),
-    /// A signal ended it.
+    /// Terminating signal.
     Signal(i32),
-    /// It is gone; how is not known.
+    /// The process is gone, for an unknown reason.
     Unknown,
 }
 
-/// How a process does at a moment, as the reader and the system say.
+/// Health of a process at one moment, from the reader and the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Which.
+    /// The process.
     pub process: ProcessId,
-    /// How full its fullest ring was found lately, in 1/1000.
+    /// Recent fill level of its fullest ring, 1/1000.
     pub fill: u32,
-    /// Bytes of memory that it has resident; none when the system does not say.
+    /// Resident memory, bytes; `None` if unavailable.
     pub resident: Option<u64>,
 }
 
-/// Kind of an agent.
+/// Type of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentKind {
     /// A CPU.
@@ -77,39 +78,39 @@ pub enum AgentKind {
     Other,
 }
 
-/// An agent as a process sees it.
+/// An agent as one process sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
     /// Dense id.
     pub id: AgentId,
-    /// Whose agent.
+    /// Process that sees it.
     pub process: ProcessId,
-    /// Kind.
+    /// CPU, GPU or other.
     pub kind: AgentKind,
     /// Number among the agents of its kind, from 0: "GPU 0".
     pub number: u32,
-    /// Driver topology node.
+    /// Node in the driver's topology.
     pub node: u32,
-    /// Name (`gfx906`).
+    /// Instruction set (`gfx906`) or CPU name.
     pub name: Arc<str>,
-    /// Product name, empty when unknown.
+    /// Product name, empty if unknown.
     pub product: Arc<str>,
     /// Compute units.
     pub compute_units: u32,
-    /// Lanes of a wave.
+    /// Lanes per wave.
     pub wave_size: u32,
-    /// Bytes of local memory.
+    /// Local memory, bytes.
     pub memory: u64,
 }
 
-/// Registers that a kernel takes, decoded from its descriptor.
+/// Register use of a kernel, decoded from its descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// Architectural VGPRs a work-item.
+    /// Architectural VGPRs per work-item.
     pub vgpr: u32,
-    /// Accumulation VGPRs a work-item.
+    /// Accumulation VGPRs per work-item.
     pub agpr: u32,
-    /// SGPRs a wave.
+    /// SGPRs per wave.
     pub sgpr: u32,
 }
 
@@ -118,7 +119,7 @@ pub struct Registers {
 pub struct Kernel {
     /// Dense id.
     pub id: KernelId,
-    /// Mangled name, without `.kd`.
+    /// Mangled name, without the `.kd` suffix.
     pub mangled: Arc<str>,
     /// Demangled name with arguments.
     pub name: Arc<str>,
@@ -126,60 +127,60 @@ pub struct Kernel {
     pub symbol: u32,
     /// Static LDS, bytes.
     pub group_size: u32,
-    /// Registers, when the descriptor could be read.
+    /// Register use, if the descriptor could be read.
     pub registers: Option<Registers>,
-    /// One of the run-time's own kernels (`__amd_rocclr_*`).
+    /// Whether it is one of the run-time's own kernels (`__amd_rocclr_*`).
     pub internal: bool,
 }
 
 /// A queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Dense id.
+    /// Process that created it.
     pub id: QueueId,
     /// Whose queue.
     pub process: ProcessId,
     /// Number in its process, from 1.
     pub number: u32,
-    /// Its agent.
+    /// Agent that it belongs to.
     pub agent: AgentId,
-    /// Packets that it holds, 0 unknown.
+    /// Capacity in packets, 0 if unknown.
     pub size: u32,
-    /// Whether its dispatches are intercepted, and so timed.
+    /// Whether its dispatches are intercepted, and therefore timed.
     pub intercepted: bool,
-    /// When it was created, 0 unknown.
+    /// Creation time, 0 if unknown.
     pub created: Nanos,
-    /// When it was destroyed, 0 while it is there.
+    /// Destruction time, 0 while it exists.
     pub destroyed: Nanos,
 }
 
 /// A stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// Dense id.
+    /// Process that created it.
     pub id: StreamId,
     /// Whose stream.
     pub process: ProcessId,
     /// Number in its process; 0 is the default stream.
     pub number: u32,
-    /// Name that the program gave it, empty when none.
+    /// Name that the program gave it, empty if none.
     pub name: Arc<str>,
 }
 
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Dense id.
+    /// Process of the thread.
     pub id: ThreadId,
     /// Whose thread.
     pub process: ProcessId,
-    /// Kernel thread id.
+    /// Thread id of the kernel.
     pub tid: u32,
-    /// Name when it began.
+    /// Thread name.
     pub name: Arc<str>,
 }
 
-/// An API operation.
+/// An API function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     /// Dense id.

@@ -1,6 +1,6 @@
 //! Names of HIP's error codes, from the header of HIP 7.2; numbers are never reused.
 
-/// The name of a code that a HIP call returned; none when the header has no such number.
+/// Name of an error code that a HIP call returned; `None` if the header does not have it.
 pub fn hip_error(code: i32) -> Option<&'static str> {
     Some(match code {
         0 => "hipSuccess",

@@ -1,14 +1,14 @@
-//! Names that are too long: C++ kernels in short, and texts cut in the middle.
+//! Shortens names: C++ kernels to their function, other texts in the middle.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns that a text takes.
+/// Width of a text in terminal columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A kernel's name without return type, arguments, namespaces and what is inside of inner templates:
-/// `void at::f<4, at::g<float>>(int)` is `f<4, g<…>>`. A name that is no C++ stays as it is.
+/// A kernel's name without return type, arguments, namespaces and nested template arguments: `void at::f<4,
+/// at::g<float>>(int)` becomes `f<4, g<…>>`. A name that is not C++ is returned unchanged.
 pub fn short_name(name: &str) -> String {
     let name = without_clone(name.trim());
     let name = without_arguments(name);
@@ -17,11 +17,11 @@ pub fn short_name(name: &str) -> String {
     if base.is_empty() {
         name.to_string()
     } else {
-        thin_templates(base)
+        elide_nested_templates(base)
     }
 }
 
-/// Without `[clone .cold]` and its like.
+/// Removes a suffix such as ` [clone .cold]`.
 fn without_clone(name: &str) -> &str {
     match name.find(" [clone") {
         Some(at) if at > 0 => &name[..at],
@@ -29,7 +29,7 @@ fn without_clone(name: &str) -> &str {
     }
 }
 
-/// Without the argument list at the end.
+/// Removes the argument list at the end.
 fn without_arguments(name: &str) -> &str {
     let name = name.strip_suffix(" const").unwrap_or(name);
     if !name.ends_with(')') {
@@ -53,7 +53,7 @@ fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// What follows the last `mark` outside of all brackets, unless `never` begins before it.
+/// Text after the last `mark` outside all brackets, up to `never`.
 fn after_last<'a>(name: &'a str, mark: &str, never: &str) -> &'a str {
     let mut depth = 0i32;
     let mut from = 0;
@@ -71,8 +71,8 @@ fn after_last<'a>(name: &'a str, mark: &str, never: &str) -> &'a str {
     &name[from..]
 }
 
-/// Keeps the first level of template arguments, without their namespaces; the inside of deeper levels becomes `…`.
-fn thin_templates(name: &str) -> String {
+/// Keeps the first level of template arguments, without namespaces; deeper levels become `…`.
+fn elide_nested_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len().min(128));
     let mut depth = 0usize;
     let mut word = 0;
@@ -114,7 +114,7 @@ fn thin_templates(name: &str) -> String {
     out
 }
 
-/// As many of the items that stand two or more spaces apart as there is room for: none is cut but the first.
+/// As many items, separated by two or more spaces, as fit into `room` columns. Only the first may be truncated.
 pub fn items(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.into();
@@ -126,7 +126,7 @@ pub fn items(text: &str, room: usize) -> String {
     whole.map_or_else(|| elide(text, room), |part| part.trim_end().into())
 }
 
-/// A text cut in the middle to `columns`: head and tail tell names apart, the middle seldom does.
+/// Shortens a text in the middle to `columns`: names usually differ in head or tail.
 pub fn elide(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_string();
@@ -140,7 +140,7 @@ pub fn elide(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A text cut to `columns` so that the character at `keep`, which tells it from others, is seen.
+/// Shortens a text to `columns` and keeps the character at `keep`, which distinguishes it from others.
 pub fn elide_around(text: &str, columns: usize, keep: usize) -> String {
     let total = text.chars().count();
     let is_plain = width(text) == total;
@@ -161,7 +161,7 @@ pub fn elide_around(text: &str, columns: usize, keep: usize) -> String {
     format!("{}…{rest}", part(0, head))
 }
 
-/// A text cut or filled up at its end to exactly `columns`.
+/// Truncates or pads a text to exactly `columns`.
 pub fn fit(text: &str, columns: usize) -> String {
     let used = width(text);
     if used <= columns {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_names_apart_is_not_cut_away() {
+    fn the_differing_part_of_names_stays() {
         let long = |tile: &str| format!("Cijk_Alik_Bljk_BBS_BH_{tile}_MI32x32x8x1_SE_1LDSB0_APM1_AF0EM1_AF1EM1");
         let (a, b) = (long("MT256x128x64"), long("MT128x128x32"));
         let keep = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();

@@ -1,8 +1,8 @@
-//! Times as they are typed: the other way round.
+//! Parses times that a user types.
 
 use crate::id::Nanos;
 
-/// Nanoseconds of a unit of time; none where the word is no unit.
+/// Nanoseconds in a unit of time; `None` if the word is not one.
 pub fn unit_of_time(word: &str) -> Option<f64> {
     Some(match word {
         "ns" => 1.0,
@@ -16,7 +16,7 @@ pub fn unit_of_time(word: &str) -> Option<f64> {
     })
 }
 
-/// A length of time: `1.5s`, `250 ms`, `82.139`; seconds where there is no unit.
+/// Parses a duration: `1.5s`, `250 ms`, `82.139`; without a unit, seconds.
 pub fn time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let end = text

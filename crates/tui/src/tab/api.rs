@@ -236,7 +236,7 @@ fn latency(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     for (i, (word, value, role)) in shown.enumerate().take(inner.height as usize) {
         let y = inner.y + i as u16;
         canvas.say(inner.x + 1, y, word, 8, Role::Text);
-        canvas.right(inner.x + 17, y, &units::maybe(*value), Role::Text);
+        canvas.right(inner.x + 17, y, &units::duration_or_missing(*value), Role::Text);
         let bar = chart::bar(value.unwrap_or(0) as f64 / most as f64, room);
         canvas.say(inner.x + 18, y, &bar, room as u16, *role);
     }

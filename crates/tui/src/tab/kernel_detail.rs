@@ -73,11 +73,11 @@ fn counts(scene: &Scene<'_>, row: &Row) -> String {
     format!(
         "calls {}  avg {} ± {}  min {}  max {}  queue delay {}{}",
         units::grouped(row.stat.calls),
-        units::maybe(row.stat.average()),
-        units::maybe(row.stat.deviation()),
-        units::maybe((row.stat.max > 0).then_some(row.stat.min)),
-        units::maybe((row.stat.max > 0).then_some(row.stat.max)),
-        units::maybe(source(row, scene).and_then(delay)),
+        units::duration_or_missing(row.stat.average()),
+        units::duration_or_missing(row.stat.deviation()),
+        units::duration_or_missing((row.stat.max > 0).then_some(row.stat.min)),
+        units::duration_or_missing((row.stat.max > 0).then_some(row.stat.max)),
+        units::duration_or_missing(source(row, scene).and_then(delay)),
         if row.internal {
             "   one of the run-time's own kernels"
         } else {
@@ -154,7 +154,7 @@ fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             units::fit(&units::elide(&name(scene.snap, *id, NameForm::Short), room), room),
             units::duration(sum.total),
             units::count(sum.calls),
-            units::maybe(sum.average()),
+            units::duration_or_missing(sum.average()),
         );
         canvas.say(
             area.x + 1,
@@ -276,7 +276,7 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
                 names.agent_label(place.agent),
                 units::fit(&stream, 6),
                 units::count(cell.sum.calls),
-                units::maybe(cell.sum.average()),
+                units::duration_or_missing(cell.sum.average()),
             );
             say(&text, Role::Text);
             continue;
@@ -287,7 +287,7 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             stream,
             names.queue_label(place.queue),
             units::count(cell.sum.calls),
-            units::maybe(cell.sum.average()),
+            units::duration_or_missing(cell.sum.average()),
             units::duration(cell.sum.total),
         );
         say(&text, Role::Text);

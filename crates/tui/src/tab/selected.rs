@@ -75,7 +75,7 @@ fn dispatched(snap: &Snapshot, agent: AgentId, slice: &Slice) -> [Line; 2] {
         snap.names.agent_label(agent),
         snap.names.queue_label(QueueId(slice.queue)),
         units::grouped(slice.value),
-        units::maybe(delay(slice)),
+        units::duration_or_missing(delay(slice)),
     );
     [(geometry, Role::Text), (queue, Role::Text)]
 }
@@ -155,7 +155,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
     };
     out.push((did, Role::Warn));
     out.extend(next.map(|(key, slice)| {
-        let (what, delay) = (what(scene, key, &slice), units::maybe(delay(&slice)));
+        let (what, delay) = (what(scene, key, &slice), units::duration_or_missing(delay(&slice)));
         (format!("ended by {what}, queue delay {delay}"), Role::Text)
     }));
     out

@@ -1,4 +1,4 @@
-//! How large the ring files of a process are: as large as is wanted, within a budget that leaves room for more threads.
+//! Sizes of a process's ring files: as requested, within a budget that reserves space for more threads.
 
 use roctop_ring::layout::Spec;
 use std::ffi::CString;
@@ -11,16 +11,16 @@ const FIRST_RINGS: usize = 7;
 const CHAINED_RINGS: usize = 16;
 /// Files of a process.
 pub(super) const FILES: usize = 64;
-/// Bytes that the rings of a process may take, at most.
+/// Maximum bytes of the ring files of a process.
 const BUDGET: u64 = 512 << 20;
-/// Bytes that files for dispatches in flight may take of a small budget, at most half of it: one of HIP's queues has 6 MiB.
+/// Minimum bytes of the budget for flight files, up to half of a small budget. One queue of HIP takes 6 MiB.
 const FLIGHT_BUDGET: u64 = 8 << 20;
-/// Two for a kernel of each GPU: eight with three thousand kernels each.
+/// Slots. A kernel takes two for each GPU: enough for eight GPUs with three thousand kernels each.
 const FACTS: u64 = 48 * 1024;
 const STRINGS: u64 = 64 * 1024;
 const STRING_BYTES: u64 = 4 << 20;
 pub(super) const SMALLEST_RING: u64 = 64;
-/// Facts and strings that even the smallest file has: the names of all operations and then some.
+/// Facts and strings of even the smallest file: more than the names of all operations.
 const SMALLEST_TABLE: u64 = 4096;
 
 /// Entries of the files before file `ordinal`.
@@ -31,13 +31,14 @@ pub(super) const fn base(ordinal: u32) -> usize {
     }
 }
 
-/// What of a budget files for dispatches in flight may take.
+/// The part of `budget` that flight files may take, in bytes.
 pub(super) fn flight_budget(budget: u64) -> u64 {
     (budget / 4).max(FLIGHT_BUDGET.min(budget / 2))
 }
 
-/// Bytes that file `ordinal` may have, of `left` bytes of the budget. Each leaves as much for those of more threads,
-/// and an eighth of the budget for files with the shortest rings: a thread without a ring is worse than short ones.
+/// Maximum bytes of file `ordinal` when `left` bytes of the budget remain. Each file leaves as much for later threads.
+/// An eighth of the budget is reserved for files with the shortest rings: a thread without a ring is worse than a short
+/// ring.
 pub(super) fn room(budget: u64, left: u64, slots: u64, ordinal: u32) -> u64 {
     if slots <= SMALLEST_RING {
         return left;
@@ -47,11 +48,11 @@ pub(super) fn room(budget: u64, left: u64, slots: u64, ordinal: u32) -> u64 {
     left.saturating_sub(files.saturating_sub(u64::from(ordinal) + 1) * smallest) / 2
 }
 
-/// The sizes of file `ordinal`; rings and tables shrink together when there is little room.
+/// The sizes of file `ordinal`, with rings and tables halved `halved` times.
 pub(super) fn spec(ordinal: u32, slots: u64, halved: u32) -> Spec {
     if ordinal == 0 {
-        // That of completions, and that of the first thread which calls: the one that begins without warning and as fast as
-        // it can, nearly always.
+        // The ring of completions, and that of the first calling thread, which usually starts abruptly and calls
+        // fastest.
         let mut rings = vec![slots * 4; 2];
         rings.resize(1 + FIRST_RINGS, slots);
         Spec {
@@ -72,7 +73,7 @@ pub(super) fn spec(ordinal: u32, slots: u64, halved: u32) -> Spec {
     }
 }
 
-/// A quarter of the session's file system, at most [`BUDGET`].
+/// A quarter of the session's file system in bytes, at most [`BUDGET`].
 pub(super) fn budget(session: &Path) -> u64 {
     let Ok(path) = CString::new(session.as_os_str().as_bytes()) else {
         return BUDGET;
@@ -85,7 +86,7 @@ pub(super) fn budget(session: &Path) -> u64 {
     // SAFETY: zero is a valid value of every field, and the call filled it.
     let facts = unsafe { facts.assume_init() };
     let size = facts.f_blocks.saturating_mul(facts.f_bsize as u64);
-    // A tmpfs without a limit says 0 blocks.
+    // A tmpfs without a limit reports 0 blocks.
     if size == 0 { BUDGET } else { BUDGET.min(size / 4) }
 }
 
@@ -93,7 +94,7 @@ pub(super) fn budget(session: &Path) -> u64 {
 mod tests {
     use super::*;
 
-    /// Files that a budget has room for, with rings of this number of slots at first.
+    /// Number of files that fit a budget, with rings of `slots` slots at first.
     fn files(budget: u64, mut slots: u64) -> u32 {
         let mut left = budget;
         for ordinal in 0..FILES as u32 {

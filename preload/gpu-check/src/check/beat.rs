@@ -1,4 +1,4 @@
-//! Barriers on signals made by hand, one after the other: does each complete, soon, with times of its own?
+//! Submits consecutive barriers with hand-made signals: does each complete, in time, with its own times?
 
 use crate::hsa::{Hsa, Lane, Signals, until};
 use crate::outcome::{Outcome, Status};
@@ -6,35 +6,36 @@ use hsa_sys::abi::Signal;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A completion is late beyond this.
+/// Delay beyond which a completion is late.
 const LATE_LIMIT: Duration = Duration::from_millis(5);
-/// A completion that takes longer does not come.
+/// Delay beyond which a completion never comes.
 const LIMIT: Duration = Duration::from_millis(600);
 
-/// What was seen of the barriers.
+/// Observations of the barriers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beat {
-    /// Barriers that completed.
+    /// Number of completed barriers.
     pub(crate) done: usize,
-    /// The first one's completion, ns after its doorbell.
+    /// Delay of the first completion after its doorbell, ns.
     pub(crate) first: u64,
-    /// Completions, ns.
+    /// Delays of completions, ns.
     taken: Vec<f64>,
-    /// Barriers whose times came after their value.
+    /// Number of barriers whose times came after their value.
     times_after: usize,
-    /// Barriers without times.
+    /// Number of barriers without times.
     untimed: usize,
-    /// Barriers with the times of the slot's previous one.
+    /// Number of barriers with the times of the slot's previous one.
     repeated: usize,
-    /// Barriers with an end before their begin.
+    /// Number of barriers with an end before their begin.
     exchanged: usize,
-    /// Barriers that a second mapping of the memory shows otherwise.
+    /// Number of barriers that a second mapping of the memory shows differently.
     differ: usize,
-    /// A completion that did not come, and whether a later one on a signal of the run-time's did.
+    /// A completion is missing; whether a later one on a signal of the run-time's came.
     missing: Option<bool>,
 }
 
-/// Puts barriers into a queue, one at a time, until `count` are done or the time is over. `second` maps the same signals.
+/// Submits barriers to a queue, one at a time, until `count` are done or the time is over. `second` maps the same
+/// signals.
 pub(crate) fn beat(
     hsa: &Hsa,
     lane: &Lane,

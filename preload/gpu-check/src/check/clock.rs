@@ -1,4 +1,4 @@
-//! D7: times of packets against the host's clock, and how the run-time converts them over two seconds.
+//! D7: compares times of packets with the host's clock, and the run-time's conversions over two seconds.
 
 #![expect(unsafe_code, reason = "signals of the run-time's")]
 
@@ -10,11 +10,11 @@ use hsa_sys::abi::Signal;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Packets whose times are compared.
+/// Number of packets whose times are compared.
 const SAMPLES: usize = 50;
-/// Times may be outside of the host's bracket by so much, ns.
+/// Maximum deviation of times from the host's bracket, ns.
 const ALLOWED: i64 = 20_000;
-/// A tick that was converted before may be converted otherwise later by so much, ns.
+/// Maximum change of a tick's conversion over time, ns.
 const JUMP: f64 = 50_000.0;
 const LIMIT: Duration = Duration::from_millis(600);
 
@@ -24,7 +24,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let (mut early, mut late) = (i64::MIN, i64::MIN);
     let mut samples: Vec<[u64; 2]> = Vec::new();
     for _ in 0..SAMPLES {
-        // The run-time's own: whether others work is not the question here.
+        // A signal of the run-time: other kinds are tested elsewhere.
         let handle = hsa.signal(1)?;
         let before = hsa.now();
         lane.barrier(handle, LIMIT)?;

@@ -1,4 +1,4 @@
-//! D8: copies of the copy engines, or of kernels where `HSA_ENABLE_SDMA=0` says so: bytes, times, bandwidth.
+//! D8: copies by copy engines, or by kernels with `HSA_ENABLE_SDMA=0`: bytes, times, bandwidth.
 
 #![expect(unsafe_code, reason = "copies of memory by the run-time")]
 
@@ -9,18 +9,18 @@ use crate::outcome::{Outcome, Status};
 use hsa_sys::abi::{Agent, Dim3};
 use std::time::Duration;
 
-/// Sizes of copies.
+/// Sizes of the copies, bytes.
 const SIZES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 64 << 20];
 const LARGEST: usize = SIZES[SIZES.len() - 1];
-/// Times may be outside of the host's bracket by so much, ns.
+/// Maximum deviation of times from the host's bracket, ns.
 const ALLOWED: u64 = 20_000;
-/// No link or memory is faster, 10^9 bytes a second.
+/// Bandwidth that no link or memory exceeds, GB/s.
 const FASTEST: f64 = 20_000.0;
 const LIMIT: Duration = Duration::from_secs(3);
 /// Width, pitch and rows of the rectangular copy.
 const BOX: [u32; 3] = [192, 256, 100];
 
-/// What was seen of the copies.
+/// Observations of the copies.
 #[derive(Default)]
 struct Seen {
     copies: usize,
@@ -29,7 +29,7 @@ struct Seen {
     rates: Vec<(String, f64)>,
 }
 
-/// Where a copy goes.
+/// Source or target of a copy.
 #[derive(Clone, Copy)]
 struct Place {
     memory: *mut u8,
@@ -80,7 +80,7 @@ fn judge(seen: &mut Seen, name: &str, span: [u64; 2], bracket: [u64; 2], bytes: 
         .push((name.to_owned(), bytes as f64 / (span[1] - span[0]).max(1) as f64));
 }
 
-/// Copies a box of rows from one place to another.
+/// Copies a box of rows.
 fn rect(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, to: *mut u8, from: *mut u8) -> Result<(), String> {
     let [width, pitch, rows] = BOX;
     let zero = Dim3 { x: 0, y: 0, z: 0 };
@@ -120,12 +120,12 @@ fn rect(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, to: *mut u8, from: *mut u8) -> Res
     Ok(())
 }
 
-/// Copies a box of the pattern to the GPU, and all of its rows back; true when the bytes are right.
+/// Copies a box of the pattern to the GPU, and all of its rows back; true if the bytes are equal.
 fn boxes(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, [near, up, down]: [Place; 3]) -> Result<bool, String> {
     let [width, pitch, rows] = BOX.map(|size| size as usize);
     rect(hsa, seen, gpu, near.memory, up.memory)?;
     copy(hsa, seen, "d2h", down, near, pitch * rows)?;
-    // SAFETY: the copies are over, and both places have so many bytes.
+    // SAFETY: the copies are over, and both places have this many bytes.
     let [came, pattern] = [down, up].map(|place| unsafe { std::slice::from_raw_parts(place.memory, pitch * rows) });
     let row = |row: usize| row * pitch..row * pitch + width;
     Ok((0..rows).all(|index| came[row(index)] == pattern[row(index)]))
@@ -169,7 +169,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         wrong += usize::from(came != &pattern[..bytes]);
     }
     wrong += usize::from(!filled(hsa, &mut seen, device(near), host(down))?);
-    // Rectangular copies are the copy engines' alone.
+    // Only copy engines make rectangular copies.
     if std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0") {
         wrong += usize::from(!boxes(hsa, &mut seen, gpu, [device(near), host(up), host(down)])?);
     }
@@ -177,7 +177,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         && let Some(pool) = peer.local
     {
         let there = hsa.allocate(pool, SIZES[2])?;
-        // Where there is no link, access is refused, and there is no peer copy.
+        // Without a link, access is refused, and there is no peer copy.
         if hsa.allow(&[gpu.handle, peer.handle], there).is_ok() {
             let place = Place {
                 memory: there,
@@ -193,11 +193,11 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     Ok(verdict(seen, wrong))
 }
 
-/// Fills memory of the GPU by the run-time's own kernel; true when the bytes are right.
+/// Fills GPU memory with the run-time's kernel; true if the bytes are equal.
 fn filled(hsa: &Hsa, seen: &mut Seen, there: Place, here: Place) -> Result<bool, String> {
     const WORDS: usize = 4096;
     const VALUE: u32 = 0x5aa5_c33c;
-    // SAFETY: the memory is of the GPU's pool and has so many words.
+    // SAFETY: the memory is of the GPU's pool and has this many words.
     done("hsa_amd_memory_fill", unsafe {
         (hsa.call.memory_fill)(there.memory.cast(), VALUE, WORDS)
     })?;

@@ -1,4 +1,5 @@
-//! D14: a process that is killed with kernels in flight. D15: children, HSA started twice, a kernel at a bad address.
+//! D14: a process that is killed with kernels in flight. D15: children, repeated HSA starts, a kernel with a bad
+//! address.
 
 #![expect(unsafe_code, reason = "a kill, a fork, calls of HSA")]
 
@@ -12,9 +13,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Kernels of D14.
+/// Number of D14's kernels.
 const KERNELS: usize = 1_000;
-/// What each runs.
+/// Duration of each.
 const LENGTH: Duration = Duration::from_micros(50);
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -47,7 +48,7 @@ pub(super) fn killed(options: &Options) -> Result<Outcome, String> {
     Err("the process was not killed".to_owned())
 }
 
-/// Some barriers on the run-time's own signals.
+/// Some barriers with signals of the run-time.
 fn barriers(hsa: &'static Hsa, options: &Options) -> Result<(), String> {
     let gpu = hsa.gpus.get(options.gpu).copied().ok_or("HSA has no such GPU")?;
     let lane = Lane::create(hsa, gpu, 1024)?;
@@ -85,14 +86,14 @@ pub(super) fn again(options: &Options) -> Result<Outcome, String> {
     Ok(Outcome::new(Status::Ok, "a child, and HSA started three times"))
 }
 
-/// What the child of D15 does: it starts HSA itself.
+/// The child of D15: it starts HSA itself.
 pub(super) fn child(options: &Options) -> Result<Outcome, String> {
     let (hsa, _) = started!(options);
     barriers(hsa, options)?;
-    Ok(Outcome::new(Status::Ok, "a child with HSA of its own"))
+    Ok(Outcome::new(Status::Ok, "a child that starts HSA"))
 }
 
-/// A kernel that stores to an address without memory: HSA is to end the process.
+/// Runs a kernel that stores to an unmapped address: HSA must end the process.
 pub(super) fn fault(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
     let lane = Lane::create(hsa, gpu, 1024)?;

@@ -1,5 +1,5 @@
-//! D12: a full queue: 40 000 launches without a wait behind a long kernel. The viewer compares the time with the collector and
-//! without.
+//! D12: a full queue: 40 000 launches behind a long kernel, without waits. The viewer compares the time with and
+//! without the collector.
 
 #![expect(unsafe_code, reason = "calls of HIP")]
 
@@ -10,7 +10,7 @@ use crate::outcome::{Outcome, Status};
 use std::time::Instant;
 
 const LAUNCHES: usize = 40_000;
-/// The kernel in front, us.
+/// Duration of the first kernel, µs.
 const FRONT: f64 = 20_000.0;
 
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {

@@ -1,4 +1,4 @@
-//! D9: a small HIP program. The viewer runs it with the collector and without, and compares what both tell.
+//! D9: a small HIP program. The viewer runs it with and without the collector, and compares both reports.
 
 #![expect(unsafe_code, reason = "calls of HIP")]
 
@@ -10,13 +10,13 @@ use std::ffi::c_void;
 use std::time::Instant;
 
 const BYTES: usize = 1 << 20;
-/// Nodes of the graph.
+/// Number of nodes of the graph.
 const NODES: usize = 100;
-/// Launches between two events each.
+/// Number of launches that are each between two events.
 const TIMED: usize = 20;
-/// What each of those runs, us.
+/// Duration of each of those, µs.
 const LENGTH: f64 = 200.0;
-/// Launches on the second stream.
+/// Number of launches on the second stream.
 const OTHERS: usize = 50;
 
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {
@@ -63,14 +63,14 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     }))
 }
 
-/// The spin kernel for the GPU, which HSA names.
+/// The spin kernel for the GPU that HSA names.
 fn spin<'a>(hip: &'a Hip, options: &Options) -> Result<Spin<'a>, String> {
     let hsa = Hsa::start()?;
     let gpu = hsa.gpus.get(options.gpu).copied().ok_or("HSA has no such GPU")?;
     Spin::load(hip, &hsa.gfx(gpu), gpu.frequency)
 }
 
-/// Fills, copies, an event between two streams, and a graph of fills; a number made of the bytes that come back.
+/// Fills, copies, an event between two streams, and a graph of fills; returns a hash of the resulting bytes.
 fn moves(hip: &Hip, [first, second]: [Handle; 2]) -> Result<u32, String> {
     let (near, far) = (hip.device_memory(BYTES)?, hip.device_memory(BYTES)?);
     let (up, down) = (hip.host_memory(BYTES)?, hip.host_memory(BYTES)?);
@@ -107,7 +107,7 @@ fn hash_of(memory: *const u8) -> u32 {
     hash(unsafe { std::slice::from_raw_parts(memory, BYTES) }.iter().copied())
 }
 
-/// A chain of fills, each of a page of its own, launched twice.
+/// A chain of fills of one page each, launched twice.
 fn graph(hip: &Hip, stream: Handle, memory: *mut c_void) {
     let call = &hip.call;
     let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -138,7 +138,8 @@ fn graph(hip: &Hip, stream: Handle, memory: *mut c_void) {
     }
 }
 
-/// Launches on both streams, a cooperative one, and timed ones at last: times between their events, us.
+/// Launches on both streams, a cooperative launch, and finally timed launches; returns the times between their events,
+/// µs.
 fn launches(hip: &Hip, spin: &Spin<'_>, [first, second]: [Handle; 2]) -> (bool, Vec<f64>) {
     for _ in 0..OTHERS {
         spin.launch(second, 5.0);

@@ -1,4 +1,4 @@
-//! D6: times of the packet processor against the kernel's own clock. D13: kernels of two queues at a time.
+//! D6: compares times of the packet processor with the kernel's own clock. D13: concurrent kernels of two queues.
 
 use super::{median, started};
 use crate::Options;
@@ -7,15 +7,15 @@ use crate::outcome::{Outcome, Status};
 use crate::spin::{NO_WITNESS, Spin};
 use std::time::Duration;
 
-/// Lengths of D6's kernels, us.
+/// Durations of D6's kernels, µs.
 const LENGTHS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
 const TIMES: usize = 5;
-/// The processor's span may be longer than the kernel's by so much, ns.
+/// Maximum excess of the packet processor's span over the kernel's, ns.
 const EXCESS: f64 = 10_000.0;
-/// Durations differ by at most this share, on kernels that are long enough.
+/// Maximum relative difference of durations, for kernels that are long enough.
 const RATIO: f64 = 0.01;
 const LIMIT: Duration = Duration::from_secs(2);
-/// Clocks may disagree by so much (which is D7's to tell), ns.
+/// Maximum disagreement of clocks, ns; D7 measures it.
 const CLOCK_TOLERANCE: u64 = 2_000_000;
 
 pub(super) fn times(options: &Options) -> Result<Outcome, String> {
@@ -96,7 +96,7 @@ pub(super) fn times(options: &Options) -> Result<Outcome, String> {
         .number("outside", outside as f64))
 }
 
-/// Can a kernel have run then, when it was submitted and seen complete at these times?
+/// Whether a kernel that was submitted and seen complete at these times can have run then.
 fn is_possible(span: [u64; 2], bracket: [u64; 2]) -> bool {
     !span.contains(&0)
         && span[0] <= span[1]
@@ -104,7 +104,7 @@ fn is_possible(span: [u64; 2], bracket: [u64; 2]) -> bool {
         && span[1] <= bracket[1] + CLOCK_TOLERANCE
 }
 
-/// What D13's kernels run.
+/// Duration of D13's kernels.
 const BOTH: Duration = Duration::from_millis(20);
 
 pub(super) fn overlap(options: &Options) -> Result<Outcome, String> {

@@ -1,6 +1,7 @@
-//! D5: the queue that the collector's handler is under: barriers and kernels, some laps of the ring, by one thread or more.
+//! D5: a queue with the collector's handler: barriers and kernels over several laps of the ring, by one or more
+//! threads.
 //!
-//! The viewer runs it twice: as it is, and with the collector, whose records it compares with the numbers told here.
+//! The viewer runs it twice: without the collector and with it, and compares its records with the numbers printed here.
 
 use super::{plural, started};
 use crate::Options;
@@ -11,25 +12,25 @@ use hsa_sys::abi::SignalHandle;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Packets of the queue.
+/// Size of the queue, packets.
 const SIZE: u32 = 4096;
-/// Packets that go through it: five laps.
+/// Number of packets: five laps.
 const PACKETS: usize = 20_000;
-/// Each of so many is a kernel, where there is one.
-const KERNEL_EACH: usize = 8;
-/// Each of so many completes a signal of its own.
-const MARK_EACH: usize = 500;
-/// A wait for room is long beyond this: what roctop waits where it sees no progress.
-const LONG: Duration = Duration::from_millis(100);
-/// A busy host makes a thread wait a few times; a wait that roctop causes comes again and again.
-const FEW_WAITS: u64 = 4;
+/// One packet in this many is a kernel, if there is one.
+const KERNEL_INTERVAL: usize = 8;
+/// One packet in this many completes a separate signal.
+const MARK_INTERVAL: usize = 500;
+/// Wait for space that counts as long: roctop's wait without progress.
+const LONG_WAIT: Duration = Duration::from_millis(100);
+/// Number of long waits that a busy host may cause; waits caused by roctop repeat.
+const MAX_LONG_WAITS: u64 = 4;
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// What the makers of packets share.
+/// Shared state of the submitting threads.
 struct Work<'a> {
     lane: &'a Lane,
     spin: Option<&'a Spin>,
-    /// Counts down, by one for each packet without a signal of its own.
+    /// Counting signal: decremented by each packet without a separate signal.
     all: SignalHandle,
     next: AtomicU64,
     longest: AtomicU64,
@@ -43,7 +44,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let (hsa, gpu) = started!(options);
     let lane = Lane::create(hsa, gpu, SIZE)?;
     let spin = Spin::load(hsa, gpu, PACKETS);
-    let marks = (0..PACKETS / MARK_EACH)
+    let marks = (0..PACKETS / MARK_INTERVAL)
         .map(|_| hsa.signal(1))
         .collect::<Result<Vec<_>, _>>()?;
     let work = Work {
@@ -93,7 +94,14 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
             "threads waited {long} times for more than 100 ms for room in the queue, at most {} ms",
             longest.as_millis()
         );
-        (if long > FEW_WAITS { Status::Bad } else { Status::Note }, text)
+        (
+            if long > MAX_LONG_WAITS {
+                Status::Bad
+            } else {
+                Status::Note
+            },
+            text,
+        )
     } else {
         let kernels = work.kernels.load(Ordering::Relaxed);
         let text = format!(
@@ -112,7 +120,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         .number("disorder", order as f64))
 }
 
-/// Makes packets until all are made.
+/// Submits packets until all are submitted.
 fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
     let made = (|| {
         loop {
@@ -120,13 +128,13 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
             if number >= PACKETS || work.has_failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let signal = if number.is_multiple_of(MARK_EACH) {
-                marks.get(number / MARK_EACH).copied().unwrap_or(work.all)
+            let signal = if number.is_multiple_of(MARK_INTERVAL) {
+                marks.get(number / MARK_INTERVAL).copied().unwrap_or(work.all)
             } else {
                 work.all
             };
             let start = Instant::now();
-            match work.spin.filter(|_| number % KERNEL_EACH == 1) {
+            match work.spin.filter(|_| number % KERNEL_INTERVAL == 1) {
                 Some(spin) => {
                     spin.launch(work.lane, number, Duration::ZERO, signal, LIMIT)?;
                     work.kernels.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +144,7 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
             }
             let taken = start.elapsed();
             work.longest.fetch_max(taken.as_nanos() as u64, Ordering::Relaxed);
-            work.long.fetch_add(u64::from(taken > LONG), Ordering::Relaxed);
+            work.long.fetch_add(u64::from(taken > LONG_WAIT), Ordering::Relaxed);
         }
     })();
     if made.is_err() {
@@ -145,14 +153,14 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
     made
 }
 
-/// Watches the marks complete; how many of them did before an earlier one of the same thread. With more than one thread a
-/// later number may be the earlier packet, by less than their number of packets: marks are farther apart.
+/// Watches the marks complete; returns how many completed before an earlier one of the same thread. With several
+/// threads, a later number may be the earlier packet, by less than their number of packets; marks are farther apart.
 fn watch(hsa: &Hsa, work: &Work<'_>, marks: &[SignalHandle]) -> Result<usize, String> {
     let start = Instant::now();
     let mut disorder = 0;
     for (index, mark) in marks.iter().enumerate() {
         loop {
-            // The later one is read first: had it completed before this one, it would be seen so.
+            // The later mark is read first: if it had completed before this one, both would be seen complete.
             let later = marks.get(index + 1).map_or(1, |later| hsa.value(*later));
             if hsa.value(*mark) == 0 {
                 break;

@@ -1,4 +1,4 @@
-//! D3: pages of a tmpfs file under the signals' memory, as flight files have them. D4: the same while a kernel runs.
+//! D3: tmpfs pages mapped over the signals' memory, as flight files do. D4: the same while a kernel runs.
 
 #![expect(unsafe_code, reason = "mappings")]
 
@@ -14,13 +14,13 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes of the memory that is replaced.
+/// Size of the replaced memory, bytes.
 const BYTES: usize = 64 << 10;
 const LIMIT: Duration = Duration::from_secs(2);
-/// What D4's kernel runs.
+/// Duration of D4's kernel.
 const KERNEL: Duration = Duration::from_millis(50);
 
-/// A file of [`BYTES`] without a name.
+/// An unnamed file of [`BYTES`].
 pub(super) fn nameless(dir: &Path) -> Result<File, String> {
     let path = dir.join(format!(".gpu-check-{}", std::process::id()));
     let file = File::options()
@@ -40,7 +40,7 @@ pub(super) fn nameless(dir: &Path) -> Result<File, String> {
     }
 }
 
-/// Maps a file anywhere, or over the memory at an address.
+/// Maps a file at any address, or over the memory at an address.
 ///
 /// # Safety
 /// `place` is null, or begins [`BYTES`] of memory that the caller owns.
@@ -63,7 +63,7 @@ pub(super) unsafe fn map(file: &File, place: *mut u8) -> Result<*mut u8, String>
     Ok(mapped.cast())
 }
 
-/// What the memory at an address is, by `/proc/self/maps`: private or shared memory, or something of the driver's.
+/// Kind of the memory at an address, by `/proc/self/maps`: private, shared, or a mapping of the driver.
 fn mapping(maps: &str, address: usize) -> &'static str {
     let line = maps.lines().find(|line| {
         let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
@@ -78,11 +78,11 @@ fn mapping(maps: &str, address: usize) -> &'static str {
     }
 }
 
-/// Signals in memory of the run-time's, and a second mapping of the file that was put under it.
+/// Signals in memory of the run-time, and a second mapping of the file that replaced it.
 struct Replaced {
     signals: Signals,
     second: Signals,
-    /// How long the replacement took.
+    /// Duration of the replacement.
     taken: Duration,
     kind: &'static str,
 }
@@ -124,14 +124,17 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let lane = Lane::create(hsa, gpu, 1024)?;
     let replaced = replace(hsa, options)?;
     let found = watch(hsa, &lane, &replaced, options)?;
-    Ok(told(found.outcome("tmpfs pages under kernarg memory"), &replaced))
+    Ok(with_details(
+        found.outcome("tmpfs pages under kernarg memory"),
+        &replaced,
+    ))
 }
 
 fn watch(hsa: &Hsa, lane: &Lane, replaced: &Replaced, options: &Options) -> Result<Beat, String> {
     beat(hsa, lane, replaced.signals, Some(replaced.second), ROUNDS, options.time)
 }
 
-fn told(outcome: Outcome, replaced: &Replaced) -> Outcome {
+fn with_details(outcome: Outcome, replaced: &Replaced) -> Outcome {
     outcome
         .number("replaced_us", replaced.taken.as_secs_f64() * 1e6)
         .fact("memory", replaced.kind)
@@ -154,19 +157,19 @@ pub(super) fn while_busy(options: &Options) -> Result<Outcome, String> {
     hsa.wait(end, LIMIT)
         .map_err(|error| format!("the kernel that ran while pages were replaced does not end: {error}"))?;
     let Some([begin, end]) = spin.witness(0) else {
-        return Ok(told(Outcome::new(Status::Note, NO_WITNESS), &replaced));
+        return Ok(with_details(Outcome::new(Status::Note, NO_WITNESS), &replaced));
     };
     let length = spin.nanoseconds(end.saturating_sub(begin)) / 1e6;
     let outcome = found
         .outcome("pages replaced while a kernel runs")
         .number("kernel_ms", length);
     if !was_running {
-        return Ok(told(
+        return Ok(with_details(
             Outcome::new(Status::Note, "the kernel was over before pages were replaced"),
             &replaced,
         ));
     }
-    Ok(told(outcome, &replaced))
+    Ok(with_details(outcome, &replaced))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! D2: signals made by hand in a pool of the run-time's.
+//! D2: hand-made signals in a pool of the run-time.
 
 #![expect(unsafe_code, reason = "memory of the run-time's pools")]
 
@@ -8,9 +8,9 @@ use crate::Options;
 use crate::hsa::{Kind, Lane, Signals};
 use crate::outcome::{Outcome, Status};
 
-/// Signals that take turns.
+/// Number of signals, used in turn.
 pub(super) const SIGNALS: usize = 64;
-/// How often one is armed, all together.
+/// Number of uses of all signals together.
 pub(super) const ROUNDS: usize = 10_000;
 
 pub(super) fn check(options: &Options) -> Result<Outcome, String> {

@@ -1,4 +1,4 @@
-//! D0: what HSA says of itself and of its GPUs. D1: a queue without anything of roctop's.
+//! D0: properties of HSA and its GPUs. D1: a queue without any part of roctop.
 
 #![expect(unsafe_code, reason = "an ioctl")]
 
@@ -10,11 +10,11 @@ use crate::library::Library;
 use crate::outcome::{Outcome, Status};
 use std::time::{Duration, Instant};
 
-/// Barriers of D1.
+/// Number of D1's barriers.
 const BARRIERS: usize = 64;
-/// How long they may take.
+/// Time in which they should complete.
 const LIMIT: Duration = Duration::from_millis(100);
-/// How long a busy GPU may keep them waiting.
+/// Time for which a busy GPU may delay them.
 const BUSY_LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
@@ -43,7 +43,7 @@ pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// The version of the driver's interface (`AMDKFD_IOC_GET_VERSION`).
+/// Version of the driver's interface (`AMDKFD_IOC_GET_VERSION`).
 fn driver() -> Option<String> {
     const GET_VERSION: libc::c_ulong = 0x8008_4b01;
     // SAFETY: the path is terminated.

@@ -17,7 +17,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-/// Pages of a file that is none yet, over memory of the caller's: they take no room before [`Reserved::take`].
+/// The pages of an unfinished flight file, mapped over the caller's memory. They take no space before
+/// [`Reserved::take`].
 #[derive(Debug)]
 pub struct Reserved {
     temporary: PathBuf,
@@ -28,44 +29,45 @@ pub struct Reserved {
 
 /// A mapped flight file, for writing.
 ///
-/// Only the header and the first slots have pages at first, because the system takes milliseconds to make all of them. A slot is
-/// used when it is [`ready`](Self::ready), so no access finds a full tmpfs.
+/// At first only the header and the first slots have pages, because the system needs milliseconds to allocate all. A
+/// slot is used once it is [`ready`](Self::ready), so no access meets a full tmpfs.
 #[derive(Debug)]
 pub struct FlightFile {
     map: MmapRaw,
-    /// The page of the last signals, seen through another mapping than the one over the caller's memory.
+    /// The page of the last signals, through a second mapping beside the one over the caller's memory.
     last: MmapRaw,
     slots: usize,
     /// Address of the signals.
     signals: usize,
-    /// Slots that have their pages, from the first one on.
+    /// Number of slots with pages, from the first one.
     ready: AtomicUsize,
 }
 
-/// Files that are put over memory at about the same time, each of which needs room later.
+/// Number of files that may be mapped at about the same time; each needs space later.
 const NEIGHBOURS: u64 = 4;
-/// Slots that a new file is ready for: as many as a program fills while the system makes the pages of the next ones.
+/// Ready slots of a new file: as many as a program fills while the system allocates the pages of the next ones.
 const FIRST_SLOTS: usize = 2048;
-/// Slots that take whole pages, both of signals and of records.
+/// Number of slots that fill whole pages, of signals and of records.
 const SLOTS_OF_PAGE: usize = PAGE / (SIGNAL_WORDS * 8);
 
-/// Where the signals begin.
+/// Offset of the signals, in bytes.
 const fn signals_at(slots: usize) -> usize {
     PAGE + slots * SLOT_WORDS * 8
 }
 
 impl Reserved {
-    /// Makes `dir/name` for `slots` slots (a multiple of 64) under another name, and puts the pages of its signals over the
-    /// memory at `address`, whose contents are gone then.
+    /// Creates a file for `slots` slots (a multiple of 64) under a temporary name, and maps its signals over the memory
+    /// at `address`, whose contents are lost. [`Self::take`] renames it to `dir/name`.
     ///
-    /// A driver that maps host memory by its pages makes all pages of the signals soon after this, and a GPU that uses a page
-    /// for which there was no room ends the program. So the tmpfs has to have room for several such files.
+    /// A driver that maps host memory by its pages allocates all pages of the signals soon afterwards. A GPU that uses
+    /// a page without space ends the program. The tmpfs must therefore have space for several such files.
     ///
-    /// Errors: the directory is missing, the name is taken, no room, the system refuses; the memory is as it was.
+    /// Errors: the directory is missing, the name is taken, there is no space, or the system refuses. The memory is
+    /// then unchanged.
     ///
     /// # Safety
-    /// `address` is at a page boundary and begins as many bytes as the signals take, all of them memory that the caller owns.
-    /// Nobody reads or writes it before [`Self::take`] has given the file, and never after that failed.
+    /// `address` is at a page boundary, and the caller owns all the bytes that the signals take from there. Nobody
+    /// reads or writes them before [`Self::take`] has returned the file, and never if that failed.
     pub unsafe fn put(dir: &Path, name: &str, slots: usize, address: *mut u8) -> io::Result<Self> {
         let temporary = dir.join(format!(".{name}.tmp"));
         let file = open_new(&temporary)?;
@@ -87,9 +89,9 @@ impl Reserved {
         })
     }
 
-    /// The file, for the process that `of` names, with its name. Its first slots are ready.
+    /// Renames and returns the file, for the process that `of` identifies. Its first slots are ready.
     ///
-    /// Errors: the file cannot be opened, the tmpfs has no room for all of it.
+    /// Errors: the file cannot be opened, or the tmpfs has no space for all of it.
     pub fn take(self, of: &Header) -> io::Result<FlightFile> {
         let made = self.made(of);
         if made.is_err() {
@@ -131,10 +133,10 @@ impl Reserved {
     }
 }
 
-/// Puts a file's signals over memory.
+/// Maps a file's signals over the caller's memory.
 ///
 /// # Safety
-/// As [`Reserved::put`] says.
+/// As for [`Reserved::put`].
 unsafe fn put(file: &File, slots: usize, address: *mut u8) -> io::Result<()> {
     let length = slots * SIGNAL_WORDS * 8;
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
@@ -152,15 +154,15 @@ unsafe fn put(file: &File, slots: usize, address: *mut u8) -> io::Result<()> {
     if mapped == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // Memory of the driver is not for children, as it was before.
+    // Children do not inherit the driver's memory, and must not inherit these pages.
     // SAFETY: the range was mapped by the line above.
     unsafe { libc::madvise(mapped, length, libc::MADV_DONTFORK) };
     Ok(())
 }
 
-/// Makes the pages of a mapping, without touching what is in them.
+/// Allocates the pages of a mapping without changing their contents.
 ///
-/// Errors: the tmpfs is full, or the kernel does not know the request.
+/// Errors: the tmpfs is full, or the kernel does not support the request (`InvalidInput`).
 fn populate(address: usize, length: usize) -> io::Result<()> {
     loop {
         // SAFETY: the range is mapped for writing, and its contents stay as they are.
@@ -184,7 +186,7 @@ impl FlightFile {
     fn begin(&self, file: &File) -> io::Result<()> {
         let base = self.map.as_ptr().addr();
         let last = self.signals + self.slots * SIGNAL_WORDS * 8 - PAGE;
-        // Kernels before 5.14 make no pages on request: then the whole file gets its room now.
+        // Kernels before 5.14 do not allocate pages on request: there the whole file is allocated now.
         let made = populate(base, PAGE).and_then(|()| populate(last, PAGE));
         match made {
             Ok(()) if self.make_ready(FIRST_SLOTS) => Ok(()),
@@ -197,13 +199,13 @@ impl FlightFile {
         }
     }
 
-    /// Slots that have their pages, from the first one on.
+    /// Number of slots with pages, from the first one.
     #[inline]
     pub fn ready(&self) -> usize {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Makes the first `slots` slots ready, or all. False when the tmpfs is full. Any thread may call it.
+    /// Makes at least the first `slots` slots ready. False if the tmpfs is full. Any thread may call it.
     pub fn make_ready(&self, slots: usize) -> bool {
         let from = self.ready();
         let until = slots.next_multiple_of(SLOTS_OF_PAGE).min(self.slots);
@@ -220,8 +222,8 @@ impl FlightFile {
         made.is_ok()
     }
 
-    /// Gives the records of slots that are not ready memory of the process alone: then all slots are ready, but the signals of
-    /// these must not be used. Nobody finds them after a kill. One thread at a time.
+    /// Maps private memory for the records of slots that are not ready. All slots are then ready, but the signals of
+    /// these must not be used, and a reader does not find them after a kill. One thread at a time.
     ///
     /// Errors: the system has no memory.
     pub fn detach_rest(&self) -> io::Result<()> {
@@ -249,7 +251,7 @@ impl FlightFile {
         self.words(PAGE, self.slots * SLOT_WORDS)
     }
 
-    /// Does the file show the last signal as complete?
+    /// Whether the last signal is complete as the file shows it.
     pub fn is_last_complete(&self) -> bool {
         let at = PAGE - SIGNAL_WORDS * 8 + super::signal::VALUE * 8;
         #[expect(

@@ -166,7 +166,7 @@ pub mod status {
     pub const BACKEND: u32 = 1;
     /// A back-end is not available; the text says why.
     pub const UNAVAILABLE: u32 = 2;
-    /// The collector switched itself off for good; the text says why.
+    /// The collector switched itself off permanently; the text says why.
     pub const OFF: u32 = 3;
     /// Information for the user.
     pub const NOTE: u32 = 4;

@@ -14,15 +14,15 @@ type CommandName = unsafe extern "C" fn(kind: u32) -> *const c_char;
 pub(super) struct Hip {
     pub(super) api_name: Option<ApiName>,
     pub(super) command_name: Option<CommandName>,
-    pub(super) way: Way,
+    pub(super) interface: Interface,
 }
 
 /// How the run-time reports its calls.
-pub(super) enum Way {
+pub(super) enum Interface {
     /// One callback; the offset of its structure's tail, if known. Work is reported without it too.
     Tracer(Register, Option<usize>),
     Legacy(legacy::Functions),
-    /// No known way.
+    /// No known interface.
     None,
 }
 
@@ -46,14 +46,14 @@ impl Hip {
             .map(|own| loader::first(name).unwrap_or(own))
             // SAFETY: the symbol of this name has this type in every release.
             .map(|address| unsafe { std::mem::transmute::<*mut c_void, Register>(address) });
-        let way = match register {
-            Some(register) => Way::Tracer(register, major(path).and_then(tail)),
-            None => legacy::Functions::load(library).map_or(Way::None, Way::Legacy),
+        let interface = match register {
+            Some(register) => Interface::Tracer(register, major(path).and_then(tail)),
+            None => legacy::Functions::load(library).map_or(Interface::None, Interface::Legacy),
         };
         Self {
             api_name: function!(library, c"hipApiName"),
             command_name: function!(library, c"hipGetCmdName"),
-            way,
+            interface,
         }
     }
 }

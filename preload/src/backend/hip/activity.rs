@@ -1,8 +1,8 @@
-//! HIP's own records as the source of dispatches: when the user asks for it (`--dispatch-source hip`), when HSA's
-//! tables did not come though HIP is at work, or when launches did not come by HSA's queues ([`super::watchdog`]).
+//! HIP's own records as the source of dispatches. They are used if the user requests it (`--dispatch-source hip`), if
+//! HSA's tables did not arrive although HIP works, or if launches bypassed HSA's known queues ([`super::watchdog`]).
 //!
-//! Such a record has no geometry and no queue, and with each comes an interrupt up to 5.7; the run-time's own kernels
-//! have none. Absent: 5.2 and 5.3.0, whose other interface makes every launch dearer by half a microsecond.
+//! Such a record has no geometry and no queue, and up to 5.7 each one costs an interrupt. The run-time's own kernels
+//! have none. Not supported: 5.2 and 5.3.0, whose different interface adds 0.5 µs to every launch.
 
 #![expect(unsafe_code, reason = "reads the run-time's record by offsets")]
 
@@ -22,22 +22,23 @@ use std::time::{Duration, Instant};
 
 /// Source of a dispatch record: HIP's activity record.
 const ACTIVITY: u16 = 2;
-/// Launches that are remembered until their records come.
+/// Number of launches that are kept until their records arrive.
 const LAUNCHES: usize = 64 * 1024;
-/// From one thread's first launch to the next one's: in the golden ratio, so that however many threads are far apart.
-const A_THREADS: usize = 40_503;
-/// How long the end of the process waits after the last record, and at all.
+/// Offset between the first entries of two threads: a golden ratio of the table, so that any number of threads are far
+/// apart.
+const THREAD_OFFSET: usize = 40_503;
+/// Time that the end of the process waits after the last record, and in total.
 const QUIET_TIME: Duration = Duration::from_millis(20);
 const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// What a launch said: correlation id, thread | stream << 32, submit time.
+/// Data of a launch: correlation id, thread | stream << 32, submit time.
 static NOTES: [[AtomicU64; 3]; LAUNCHES] = [const { [const { AtomicU64::new(0) }; 3] }; LAUNCHES];
-/// Records that came.
+/// Number of records received.
 static RECORDS: AtomicU64 = AtomicU64::new(0);
-/// Launches that were asked for.
+/// Number of launches for which records were requested.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Are HIP's records the source? Asked inside a call of HIP, when HSA is up if it ever will be.
+/// Whether HIP's records are the source. Called inside a HIP call, when HSA has started if it ever will.
 #[inline]
 pub(crate) fn is_source() -> bool {
     match control::dispatch_source() {
@@ -50,8 +51,8 @@ pub(crate) fn is_source() -> bool {
     }
 }
 
-/// HIP asks whether records of an operation are wanted. Not inside copies and fills, whose kernels are the run-time's own:
-/// HIP 6.4.3 crashes when it hears yes in a small copy to memory that is not pinned.
+/// HIP asks whether records of an operation are wanted. The answer is no inside copies and fills, whose kernels are the
+/// run-time's own: HIP 6.4.3 crashes on a yes in a small copy to unpinned memory.
 pub(crate) fn asks(op: u32) -> bool {
     if op != OP_DISPATCH || !is_source() || !control::is_wanted(wanted::DISPATCH) || is_moving() {
         return false;
@@ -61,10 +62,10 @@ pub(crate) fn asks(op: u32) -> bool {
     true
 }
 
-/// HIP's functions that copy or fill, a bit each by their operations.
+/// HIP's functions that copy or fill, one bit per operation.
 static MOVES: [AtomicU64; 32] = [const { AtomicU64::new(0) }; 32];
 
-/// Learns which functions copy or fill.
+/// Finds the functions that copy or fill.
 pub(crate) fn learn() {
     const MOVING: [&str; 3] = ["hipMemcpy", "hipMemset", "hipDrvMemcpy"];
     let moving = FUNCTIONS
@@ -78,7 +79,7 @@ pub(crate) fn learn() {
     }
 }
 
-/// Is this thread inside a call that copies or fills?
+/// Whether this thread is inside a call that copies or fills.
 fn is_moving() -> bool {
     let innermost = thread::existing().and_then(|thread| thread.entry().innermost_call());
     innermost.is_some_and(|(domain, op)| {
@@ -87,8 +88,8 @@ fn is_moving() -> bool {
     })
 }
 
-/// The call that this thread is in launches. (Up to 6.4 HIP asks again when it delivers: then nothing is noted, or the
-/// call that waits.)
+/// Stores the launching call of this thread. Up to 6.4 HIP asks again when it delivers; then nothing is stored, or the
+/// waiting call.
 pub(crate) fn note() {
     let Some(thread) = thread::existing() else { return };
     let correlation = thread.current.get();
@@ -116,13 +117,13 @@ pub(crate) fn noted(correlation: u64) -> [u64; 2] {
 }
 
 fn place(correlation: u64) -> usize {
-    // A thread's ids follow each other; the upper bits are the thread's.
-    (correlation as usize).wrapping_add(((correlation >> 40) as usize).wrapping_mul(A_THREADS)) % LAUNCHES
+    // A thread's ids are consecutive; the upper bits identify the thread.
+    (correlation as usize).wrapping_add(((correlation >> 40) as usize).wrapping_mul(THREAD_OFFSET)) % LAUNCHES
 }
 
-/// A record came.
+/// Handles a record.
 pub(crate) fn record(op: u32, data: *const c_void) {
-    // Smaller values are marks of newer releases.
+    // Smaller values are markers of newer releases.
     if op != OP_DISPATCH || (data as usize) < SMALLEST_POINTER || !is_source() {
         return;
     }
@@ -157,7 +158,7 @@ pub(crate) fn record(op: u32, data: *const c_void) {
     collector::dispatch(&dispatch, flags);
 }
 
-/// Waits for late records, at the end of the process.
+/// Waits for late records at the end of the process.
 pub(crate) fn settle() {
     let start = Instant::now();
     let (mut seen, mut since) = (RECORDS.load(Ordering::Relaxed), start);

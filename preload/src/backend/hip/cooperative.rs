@@ -1,10 +1,9 @@
-//! Cooperative launches where their queue cannot be intercepted (HSA of release 6.2 and later): by their own functions, by an
-//! attribute of the launch, and from a graph that has such a kernel.
+//! Cooperative launches whose queue cannot be intercepted (HSA 6.2 and later): by their own functions, by a launch
+//! attribute, and by a graph that contains such a kernel.
 //!
-//! HIP gives a packet a signal when somebody wants its time, and the times are read there
-//! (`backend::hsa::observed`). So HIP's question whether its own records are wanted is answered with yes inside these
-//! calls alone. The record itself is not used: it begins with the run-time's own kernel in front of the program's, and
-//! comes late.
+//! HIP attaches a signal to a packet if somebody wants its time, and the collector reads the times there
+//! (`backend::hsa::observed`). HIP asks whether its own records are wanted; inside these calls alone, the answer is
+//! yes. The record itself is not used: it begins with the run-time's own kernel before the program's, and arrives late.
 
 use super::tracer;
 use crate::backend::hsa;
@@ -13,23 +12,23 @@ use crate::thread;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Threads in such a launch. Only they take the lock.
+/// Number of threads in such a launch. Only these take the lock.
 static LAUNCHING: Mutex<u32> = Mutex::new(0);
 
-/// Streams whose work goes into a graph. A capture that HIP ended by itself stays counted.
+/// Number of streams being captured into a graph. A capture that HIP ended by itself stays counted.
 static CAPTURES: AtomicU64 = AtomicU64::new(0);
-/// 1 once there was such a stream.
+/// 1 once a stream was captured.
 static CAPTURED: AtomicU64 = AtomicU64::new(0);
-/// 1 when a graph may have a cooperative kernel. HIP is not asked for signals at other graphs' launches, which it makes in
-/// advance.
+/// 1 once a graph may contain a cooperative kernel. HIP is not asked for signals at launches of other graphs, whose
+/// packets it prepares in advance.
 static IN_GRAPH: AtomicU64 = AtomicU64::new(0);
 
-/// Must HIP be made to give these kernels signals?
+/// Whether HIP must attach signals to these kernels.
 fn is_needed() -> bool {
     hsa::hsa().is_some_and(|hsa| hsa.layout.shares_cooperative_queue())
 }
 
-/// The same for a cooperative launch, which may be captured.
+/// As `is_needed`, for a cooperative launch, which may be captured.
 pub(crate) fn is_needed_for_launch() -> bool {
     if CAPTURES.load(Ordering::Relaxed) != 0 {
         in_graph();
@@ -37,34 +36,34 @@ pub(crate) fn is_needed_for_launch() -> bool {
     is_needed()
 }
 
-/// The same for the launch of a graph.
+/// As `is_needed`, for the launch of a graph.
 pub(crate) fn is_needed_for_graph() -> bool {
     IN_GRAPH.load(Ordering::Relaxed) != 0 && is_needed()
 }
 
-/// A graph has a cooperative kernel.
+/// A graph contains a cooperative kernel.
 pub(crate) fn in_graph() {
     IN_GRAPH.store(1, Ordering::Relaxed);
 }
 
-/// May launches have gone into a graph?
+/// Whether launches may have been captured into a graph.
 pub(crate) fn has_captured() -> bool {
     CAPTURED.load(Ordering::Relaxed) != 0
 }
 
-/// A stream's work goes into a graph from now on.
+/// Capture of a stream begins.
 pub(crate) fn capture_begins() {
     CAPTURED.store(1, Ordering::Relaxed);
     CAPTURES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// It does not any more.
+/// Capture of a stream ends.
 pub(crate) fn capture_ends() {
     let one_less = |captures: u64| captures.checked_sub(1);
     let _ = CAPTURES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
 }
 
-/// A launch begins.
+/// A cooperative launch begins.
 #[cold]
 pub(crate) fn begin(call: &Call) {
     call.thread.cooperative.set(call.correlation);
@@ -75,7 +74,7 @@ pub(crate) fn begin(call: &Call) {
     }
 }
 
-/// It returned.
+/// A cooperative launch returned.
 #[cold]
 pub(crate) fn end() {
     let mut launching = LAUNCHING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +84,7 @@ pub(crate) fn end() {
     }
 }
 
-/// Is this thread in a cooperative launch?
+/// Whether this thread is in a cooperative launch.
 #[inline]
 pub(crate) fn is_launching() -> bool {
     thread::existing().is_some_and(|thread| thread.cooperative.get() != 0)

@@ -1,12 +1,12 @@
-//! Launches that HIP hands to a thread of its own (`AMD_DIRECT_DISPATCH=0`): the packets themselves say which call made them.
+//! Launches that HIP submits from its own thread (`AMD_DIRECT_DISPATCH=0`): the packets contain the launching call.
 //!
-//! Where somebody wants a command's record, HIP 5.3.1 to 5.7 writes its correlation id into a reserved word of the kernel's
-//! packet (seen with 5.7.1). So HIP's question is answered with yes inside calls that have a stream, as in
-//! [`super::cooperative`]; the record itself is not used, nor delivered.
+//! If somebody wants a command's record, HIP 5.3.1 to 5.7 writes its correlation id into a reserved word of the
+//! kernel's packet (seen with 5.7.1). HIP's question is therefore answered with yes inside calls that have a stream, as
+//! in [`super::cooperative`]; the record itself is neither used nor delivered.
 //!
-//! Absent: 5.2, which has no such callback; 6.0 and later, which write the word only when they are told once more, in that
-//! thread, that records are wanted, and crash now and then when they deliver them there (seen with 6.4.3); copies and HIP's own
-//! kernels, which have no such word. All these are recorded, without their call.
+//! Not supported: 5.2, which has no such callback. 6.0 and later, which write the word only if that thread is asked
+//! again, and sometimes crash when they deliver records there (seen with 6.4.3). Copies and HIP's own kernels, which
+//! have no such word. All these are recorded without their call.
 
 use super::{activity, tracer};
 use crate::process::Process;
@@ -14,10 +14,10 @@ use hsa_sys::abi::Packet;
 use roctop_ring::record::status;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// 1 when HIP's own threads submit, and their packets say for which call.
+/// 1 if HIP's own threads submit, and their packets contain the call.
 static USED: AtomicU64 = AtomicU64::new(0);
 
-/// HIP begins.
+/// Called at HIP's start.
 pub(crate) fn learn(process: &Process) {
     let is_off = |value: String| value.trim().parse() == Ok(0i64) || value.trim().eq_ignore_ascii_case("false");
     if !std::env::var("AMD_DIRECT_DISPATCH").is_ok_and(is_off) {
@@ -29,19 +29,17 @@ pub(crate) fn learn(process: &Process) {
     process.say(
         status::NOTE,
         0,
-        &format!(
-            "AMD_DIRECT_DISPATCH=0: HIP submits from threads of its own, and {what} are not linked to their calls"
-        ),
+        &format!("AMD_DIRECT_DISPATCH=0: HIP submits from its own threads, and {what} are not linked to their calls"),
     );
 }
 
-/// Do HIP's own threads submit what the program launches?
+/// Whether HIP's own threads submit the program's launches.
 #[inline(always)]
 pub(crate) fn is_used() -> bool {
     USED.load(Ordering::Relaxed) != 0
 }
 
-/// The call that made a packet that was submitted outside of any: correlation id, thread | stream << 32.
+/// Call of a packet that was submitted outside any call: correlation id, thread | stream << 32.
 #[cold]
 pub(crate) fn maker(packet: &Packet) -> Option<[u64; 2]> {
     let correlation = packet.reserved1;

@@ -1,8 +1,8 @@
-//! Entries of dispatch tables that a library handed over: numbers of the gate behind those of the exported functions.
+//! Entries of dispatch tables from libraries: numbers of the gate after those of the exported functions.
 //!
-//! A table is a size in bytes and then one pointer a function; the library jumps through it at every call, so an entry is
-//! wrapped by putting a stub of ours in its place. Calls that the library makes of itself do not come through the table.
-//! While a table is wrapped it is the only source of its functions' calls: the exported functions' stubs pass on.
+//! A table is its size in bytes, followed by one pointer per function. The library jumps through it at every call, so
+//! an entry is wrapped by replacing the pointer with a stub. The library's internal calls bypass the table. While a
+//! table is wrapped, it is the only source of its functions' calls: the exported functions' stubs only pass on.
 
 #![expect(unsafe_code, reason = "writes into a library's table of functions")]
 
@@ -14,17 +14,17 @@ use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Arg
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
-/// Entries that are taken of each table.
+/// Maximum number of wrapped entries per table.
 const TABLE_ENTRIES: [usize; 5] = [1024, 32, 64, 32, 32];
-/// All of them.
+/// Number of entries of all tables.
 pub(crate) const PLACES: usize = 1184;
-/// Bytes of a stub.
+/// Size of a stub, bytes.
 const STUB: usize = 16;
-/// Words of stack that are copied for a function whose arguments are not known.
+/// Number of stack words copied for a function with unknown arguments.
 const UNKNOWN_WORDS: u8 = 8;
-/// Operations that only a table knows are numbered from here, by their entry.
+/// First operation number of functions that are known from a table only; the entry index is added.
 const FIRST_TABLE_OP: u16 = 0x5000;
-/// Functions that tools call themselves: left alone.
+/// Functions that tools call: not wrapped.
 const TOOLS: [&str; 4] = [
     "hipApiName",
     "hipKernelNameRef",
@@ -39,7 +39,7 @@ const _: () = {
 
 /// A wrapped entry.
 struct Place {
-    /// What was in the entry; 0 not wrapped.
+    /// Previous pointer of the entry; 0 if it is not wrapped.
     previous: AtomicU64,
     /// Address of the function's row.
     function: AtomicU64,
@@ -52,7 +52,7 @@ static WRAPPED: [Place; PLACES] = [const {
     }
 }; PLACES];
 
-/// A wrapped entry's function and what it held.
+/// Function and previous pointer of a wrapped entry.
 #[inline]
 pub(crate) fn behind(place: usize) -> Option<(&'static Function, u64)> {
     let place = WRAPPED.get(place)?;
@@ -62,7 +62,7 @@ pub(crate) fn behind(place: usize) -> Option<(&'static Function, u64)> {
     unsafe { function.as_ref() }.map(|function| (function, previous))
 }
 
-/// The stubs, one a place; the first begins at the next multiple of their size.
+/// The stubs, one per entry; the first begins at the next multiple of their size.
 #[unsafe(naked)]
 unsafe extern "C" fn stubs() {
     core::arch::naked_asm!(
@@ -84,7 +84,7 @@ unsafe extern "C" fn stubs() {
     )
 }
 
-/// A table that a library handed over.
+/// Kind of a dispatch table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     Hip,
@@ -127,10 +127,10 @@ impl Which {
     }
 }
 
-/// Wraps the functions of a table in place; returns how many.
+/// Wraps the functions of a table in place; returns their number.
 ///
 /// # Safety
-/// `table` is a dispatch table of this kind, which the library keeps for ever.
+/// `table` is a dispatch table of this kind, which the library keeps forever.
 pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
     // SAFETY: a table begins with its size.
     let bytes = unsafe { *table.cast::<usize>() };
@@ -142,7 +142,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
         if name.is_some_and(|name| TOOLS.contains(&name)) {
             continue;
         }
-        // SAFETY: the entry lies within the size that the table says.
+        // SAFETY: the entry is within the table's stated size.
         let place = unsafe { &*table.cast::<AtomicU64>().add(1 + index) };
         let held = place.load(Ordering::Acquire);
         let stub = stub(first + index);
@@ -156,7 +156,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
         });
         let before = ours.previous.load(Ordering::Acquire);
         if before != 0 && before != held {
-            // The stub can go on to one function only.
+            // The stub can pass on to one function only.
             others += 1;
             continue;
         }
@@ -168,7 +168,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
         ours.previous.store(held, Ordering::Release);
         ours.function
             .store(std::ptr::from_ref(function) as u64, Ordering::Release);
-        // Release: whoever comes through the stub finds the function.
+        // Release: a caller of the stub finds the function.
         place.store(stub, Ordering::Release);
         if let Some(at) = known {
             gate::served(at);
@@ -177,8 +177,7 @@ pub(crate) unsafe fn wrap(which: Which, table: *mut c_void) -> usize {
     }
     if others > 0 {
         let what = which.title();
-        let text =
-            format!("a second library handed over a table of {what}: calls of its own functions are not recorded");
+        let text = format!("a second library passed on a table of {what}: calls of its functions are not recorded");
         notices::post(others, &text);
     }
     wrapped
@@ -189,7 +188,7 @@ fn stub(place: usize) -> u64 {
     (first + place * STUB) as u64
 }
 
-/// A row for a function that is in no table of ours; made once.
+/// A row for a function that is not in our table; created once.
 fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>) -> &'static Function {
     let known = ours.function.load(Ordering::Acquire) as usize as *const Function;
     // SAFETY: as in `behind`.
@@ -200,7 +199,7 @@ fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>)
         Some(name) => name,
         None => Box::leak(format!("{}#{index}", which.title()).into_boxed_str()),
     };
-    // rocDecode and rocJPEG have no other numbers than their entries'.
+    // rocDecode and rocJPEG have no other numbers than their entry indexes.
     let is_own = matches!(which, Which::Hip | Which::Compiler | Which::Rccl);
     let function: &'static Function = Box::leak(Box::new(Function {
         symbol: "\0",
@@ -227,7 +226,7 @@ fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>)
     function
 }
 
-/// Tells the names of the entries that only a table knows.
+/// Emits the names of entries that are known from a table only.
 pub(crate) fn name_operations(process: &Process) {
     for place in 0..PLACES {
         if let Some((function, _)) = behind(place)

@@ -1,4 +1,4 @@
-//! The gate through which every wrapped call goes, and the two hooks around the real function.
+//! The gate: every wrapped call passes it, with a hook before and after the real function.
 //!
 //! Numbers from [`COUNT`] on are entries of dispatch tables ([`entry`]).
 
@@ -22,7 +22,7 @@ use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
 
-/// A call under way.
+/// A call in progress.
 #[repr(C, align(16))]
 pub(crate) struct Frame {
     passage: Passage,
@@ -32,35 +32,35 @@ pub(crate) struct Frame {
 }
 
 gate!(
-    /// Comes from a stub with the function's index in r11.
+    /// Entered from a stub with the function's index in r11.
     pub(crate) fn gate,
     Frame,
     enter,
     exit
 );
 
-/// A stack of an even number of words, as the assembly copies it, is one of this many at most.
+/// The assembly copies an even number of stack words, at most this many.
 const _: () = assert!(STACK_WORDS.is_multiple_of(2));
 
-/// Marks an address in [`REAL`]: calls of this function are recorded at an entry of a dispatch table.
+/// Flag in [`REAL`]: calls of this function are recorded at an entry of a dispatch table.
 const SERVED: u64 = 1 << 63;
 
-/// Marks an address in [`REAL`]: not every call of this function is the program's.
+/// Flag in [`REAL`]: some calls of this function are not the program's.
 const SHARED: u64 = 1 << 62;
-const MARKS: u64 = SERVED | SHARED;
+const REAL_FLAGS: u64 = SERVED | SHARED;
 
-/// The real functions; 0 not found yet. [`MARKS`] may be added.
+/// The real functions; 0 until found. [`REAL_FLAGS`] may be added.
 static REAL: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
-/// The real functions once more: those that a stub may call by itself while nothing is recorded.
+/// The real functions that a stub may call directly while nothing is recorded.
 pub(crate) static BARE: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
-/// Answers for a function of a run-time that is not there: no device.
+/// Replaces a function of an absent run-time: returns `hipErrorNoDevice`.
 extern "C" fn no_device() -> i32 {
     100
 }
 
-/// The same of RCCL: a call to the system failed.
+/// As `no_device` for RCCL: a system call failed.
 extern "C" fn no_system() -> i32 {
     2
 }
@@ -87,22 +87,22 @@ fn resolve(index: usize) -> u64 {
     }
 }
 
-/// The real function, where it is loaded.
+/// The real function, if its library is loaded.
 fn look(function: &Function) -> Option<*mut c_void> {
     let name = CStr::from_bytes_with_nul(function.symbol.as_bytes()).ok()?;
-    // The run-time may be in a scope of its own, when something opened it locally.
+    // The run-time may be in a separate scope, if it was opened locally.
     thread::aside(|| real::next(name).or_else(|| real::loaded(super::library_of(function))?.0.symbol(name)))
 }
 
-/// Is there a real function behind the wrapped one of this number?
+/// Whether the wrapped function with this number has a real one.
 pub(crate) fn is_there(index: usize) -> bool {
     let is_known = REAL
         .get(index)
-        .is_some_and(|place| place.load(Ordering::Acquire) & !MARKS != 0);
+        .is_some_and(|place| place.load(Ordering::Acquire) & !REAL_FLAGS != 0);
     is_known || FUNCTIONS.get(index).and_then(look).is_some()
 }
 
-/// Keeps the address of a real function, unless another one came first.
+/// Stores the address of a real function, unless another thread did.
 fn keep(index: usize, address: u64) {
     let (Some(function), Some(place)) = (FUNCTIONS.get(index), REAL.get(index)) else {
         return;
@@ -116,26 +116,26 @@ fn keep(index: usize, address: u64) {
         }
         mark = SHARED;
     }
-    let add = |known: u64| (known & !MARKS == 0).then_some(known | mark | address);
+    let add = |known: u64| (known & !REAL_FLAGS == 0).then_some(known | mark | address);
     let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
     keep_bare(index, address);
 }
 
-/// From where to where the run-time is loaded.
+/// Address range of the run-time.
 static RUN_TIME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Was the call made by the run-time itself? What fails in it asks for the error's text, inside functions that are not known
-/// here, too.
+/// Whether the run-time itself made the call. A failing function in it asks for the error's text, also inside functions
+/// that are unknown here.
 #[cold]
 fn is_by_run_time(frame: &Frame) -> bool {
-    // SAFETY: the return address lies before the caller's arguments.
+    // SAFETY: the return address is before the caller's arguments.
     let caller = unsafe { *frame.passage.stack.sub(1) };
     let [from, to] = RUN_TIME.each_ref().map(|word| word.load(Ordering::Relaxed));
     (from..to).contains(&caller)
 }
 
-/// The stub may call this real function by itself; not one that switches the recording on, or that gives functions which are
-/// called when it is on: they are seen while it is off.
+/// Allows the stub to call this real function directly. Excluded are functions that switch recording on, or that return
+/// functions called later: they must be seen while recording is off.
 fn keep_bare(index: usize, address: u64) {
     if let (Some(function), Some(place)) = (FUNCTIONS.get(index), BARE.get(index))
         && !matches!(function.effect, Effect::Start | Effect::Lookup)
@@ -144,28 +144,28 @@ fn keep_bare(index: usize, address: u64) {
     }
 }
 
-/// The wrapped function of this name: its number and address.
+/// Number and address of the wrapped function with this name.
 pub(crate) fn wrapped(name: &CStr) -> Option<(usize, *mut c_void)> {
     let is_it = |function: &Function| function.symbol.as_bytes() == name.to_bytes_with_nul();
     let index = FUNCTIONS.iter().position(is_it)?;
     Some((index, *STUBS.get(index)? as *mut c_void))
 }
 
-/// Is `address`, of the right library, what this wrapped function calls? It becomes so when nothing is known yet.
+/// Whether this wrapped function calls `address`, in the right library. If nothing is known yet, it does from now on.
 pub(crate) fn is_behind(index: usize, address: *mut c_void) -> bool {
     let is_right = FUNCTIONS
         .get(index)
         .is_some_and(|function| real::lies_in(address, super::library_of(function)));
     let known = REAL.get(index).filter(|_| is_right).map(|place| {
-        if place.load(Ordering::Acquire) & !MARKS == 0 {
+        if place.load(Ordering::Acquire) & !REAL_FLAGS == 0 {
             keep(index, address as u64);
         }
-        place.load(Ordering::Acquire) & !MARKS
+        place.load(Ordering::Acquire) & !REAL_FLAGS
     });
     known == Some(address as u64)
 }
 
-/// Calls of this function are recorded at a table's entry from now on.
+/// Records calls of this function at a table's entry from now on.
 pub(crate) fn served(index: usize) {
     let Some(name) = FUNCTIONS.get(index).map(|function| function.name) else {
         return;
@@ -177,13 +177,13 @@ pub(crate) fn served(index: usize) {
     }
 }
 
-/// The wrapped function that calls `address`, which the run-time gave for `name`, perhaps as a variant of it.
+/// The wrapped function that calls `address`, which the run-time returned for `name` or a variant of it.
 pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_bytes();
     let is_it = |(index, function): &(usize, &Function)| {
         function.name.as_bytes().starts_with(name) && {
             let known = REAL.get(*index).map_or(0, |place| place.load(Ordering::Acquire));
-            let known = known & !MARKS;
+            let known = known & !REAL_FLAGS;
             (if known == 0 { resolve(*index) } else { known }) == address as u64
         }
     };
@@ -191,7 +191,7 @@ pub(super) fn stand_in(name: &CStr, address: *mut c_void) -> Option<*mut c_void>
     Some(*STUBS.get(index)? as *mut c_void)
 }
 
-/// The function of this number, what is behind it, and whether its calls are recorded here.
+/// The function with this number, the real function, and whether its calls are recorded here.
 #[inline(always)]
 fn behind(frame: &Frame) -> Option<(&'static Function, u64, bool)> {
     let index = frame.passage.place as usize;
@@ -199,15 +199,15 @@ fn behind(frame: &Frame) -> Option<(&'static Function, u64, bool)> {
         return entry::behind(index - COUNT).map(|(function, address)| (function, address, true));
     };
     let known = place.load(Ordering::Acquire);
-    let (address, marks) = match known & !MARKS {
-        0 => (resolve(index), place.load(Ordering::Acquire) & MARKS),
-        address => (address, known & MARKS),
+    let (address, marks) = match known & !REAL_FLAGS {
+        0 => (resolve(index), place.load(Ordering::Acquire) & REAL_FLAGS),
+        address => (address, known & REAL_FLAGS),
     };
     let is_ours = marks == 0 || marks == SHARED && !is_by_run_time(frame);
     Some((FUNCTIONS.get(index)?, address, is_ours))
 }
 
-/// Before the real function; returns its address.
+/// Hook before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     let Some((function, real, is_ours)) = behind(frame) else {
         return nothing as *const c_void;
@@ -230,12 +230,12 @@ fn is_beginning() -> bool {
     state::is_on(word::HIP)
 }
 
-/// True when it is the program's own call, and not recorded.
+/// True for the program's own call that is not recorded.
 #[inline(always)]
 fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let here = std::ptr::from_ref(frame) as usize;
     let is_hip = matches!(function.domain, Domain::Hip | Domain::Compiler);
-    // A frame of an outer call lies above; one below was left behind by a jump over it.
+    // The frame of an outer call is above; one below was abandoned by a longjmp.
     let is_inside = |thread: &thread::Thread| is_hip && thread.hip_frame.get() > here;
     let wanted = if is_hip { wanted::HIP_API } else { wanted::LIBRARY_API };
     if !control::is_wanted(wanted) {
@@ -248,7 +248,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let Some(call) = collector::enter_on(thread, super::domain(function), function.op) else {
         return true;
     };
-    // What a library above HIP calls is a call of HIP's.
+    // A HIP call made by a library above HIP is recorded as a HIP call.
     if is_hip {
         thread.hip_frame.set(here);
     }
@@ -259,7 +259,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         is_alone = deferred::is_used();
     }
     thread.stream.set(number);
-    // One test for both, so that other calls pay for neither.
+    // A single test, so that other calls pay for neither.
     if function.is_special {
         is_alone |= specially(function, frame, &call);
     }
@@ -272,7 +272,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     false
 }
 
-/// What a call with an effect, or one that moves something, needs before it begins; true when HIP is to give its packets signals.
+/// Handles a call with an effect or a transfer before it begins; true if HIP must attach signals to its packets.
 #[inline(never)]
 fn specially(function: &Function, frame: &Frame, call: &Call) -> bool {
     if let Some(moves) = &function.moves {
@@ -281,10 +281,10 @@ fn specially(function: &Function, frame: &Frame, call: &Call) -> bool {
     is_alone_after(function.effect, frame, call.thread.tid())
 }
 
-/// Takes part before the call; true when HIP is to give its packets signals.
+/// Applies effects before the call; true if HIP must attach signals to its packets.
 fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
     match effect {
-        // Before the handle may be another stream's.
+        // The handle may be reused for another stream afterwards.
         Effect::StreamDestroy => stream_destroyed(frame, tid),
         Effect::Wait => hsa::harvest::wait_begins(),
         Effect::Cooperative => return cooperative::is_needed_for_launch(),
@@ -296,10 +296,10 @@ fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
     false
 }
 
-/// Attributes of a launch that are looked at: HIP has fewer.
+/// Maximum number of launch attributes that are inspected: HIP has fewer.
 const MAX_ATTRIBUTES: u32 = 64;
 
-/// Does the launch configuration of a call ask for a cooperative launch?
+/// Whether a call's launch configuration requests a cooperative launch.
 fn is_cooperative(frame: &Frame) -> bool {
     let [config, ..] = frame.passage.registers;
     // SAFETY: the table says that the first argument points to a configuration; null is none.
@@ -315,7 +315,7 @@ fn is_cooperative(frame: &Frame) -> bool {
     attributes.iter().any(is_it)
 }
 
-/// A kernel of a graph gets an attribute.
+/// A kernel node of a graph gets an attribute.
 #[cold]
 fn node_changes(frame: &Frame) {
     let [_, attribute, value, ..] = frame.passage.registers;
@@ -324,7 +324,7 @@ fn node_changes(frame: &Frame) {
     }
 }
 
-/// The number of the stream that a call names.
+/// Number of the stream in a call's arguments.
 #[inline(always)]
 fn stream(named: u64, function: &Function, call: &Call) -> u32 {
     let handle = if function.is_per_thread && named <= stream::LEGACY {
@@ -353,7 +353,7 @@ fn fetch(frame: &Frame, place: Place) -> u64 {
     }
 }
 
-/// Apart, so that the usual places take no table of jumps.
+/// Separate, so that the common places need no jump table.
 #[inline(never)]
 fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
     match place {
@@ -369,16 +369,16 @@ fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
     }
 }
 
-/// After the real function.
+/// Hook after the real function.
 extern "C" fn exit(frame: &mut Frame) {
-    // First: what follows does not count for the call, and need not wait for the counter.
+    // First, so that the rest neither counts for the call nor waits for the counter.
     let end = clock::now();
     wall((), || {
         // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
         // SAFETY: as above.
         let function = unsafe { frame.function.assume_init() };
-        // A forked child returning from its parent's call has no ring of that call.
+        // A forked child that returns from its parent's call has no ring for that call.
         if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
             return;
         }
@@ -405,13 +405,13 @@ extern "C" fn exit(frame: &mut Frame) {
                 watchdog::wait_ended(call.thread);
             }
         } else if function.effect.is_after() && (status == Some(0) || function.effect == Effect::Stop) {
-            // HIP may say that it has no profiler of its own to stop.
+            // HIP may return that it has no profiler to stop.
             take_part(function.effect, frame, call.thread.tid());
         }
     });
 }
 
-/// The call returned, and its arguments are wanted.
+/// Records the arguments of a call after its return.
 #[cold]
 fn explain(end: u64, frame: &Frame, function: &Function, call: &Call, status: Option<i32>) {
     let mut stack = [0u64; Arguments::STACK];

@@ -1,11 +1,11 @@
-//! The run-time's one tracer callback, shared with whatever else in the program registers one.
+//! Shares the run-time's single tracer callback with other tools in the program.
 //!
-//! The run-time keeps a single callback and has no getter (HIP 5.3.1 to 7.2): whoever registers last would silence the
-//! other. So `hipRegisterTracerCallback` is exported here. What another tool registers is kept, before us or after us,
-//! and gets every call and every record as if it were alone; where the collector records a call too, the tool's own
-//! correlation id stays in the structure and its exit is called behind ours.
+//! The run-time keeps one callback and has no getter (HIP 5.3.1 to 7.2), so a later registration would silence an
+//! earlier one. `hipRegisterTracerCallback` is therefore exported here. A callback of another tool, registered before
+//! or after ours, gets every call and record as if it were alone. Where the collector also records a call, the tool's
+//! correlation id stays in the structure, and its exit function is called after ours.
 //!
-//! This file owns the callback: [`super::tracer`] says through [`listen`] whether the collector wants it.
+//! This module owns the callback; [`super::tracer`] requests it through [`listen`].
 
 #![expect(unsafe_code, reason = "the run-time's callback and its structure by offsets")]
 
@@ -18,31 +18,31 @@ use std::ffi::{CStr, c_void};
 
 const NAME: &CStr = c"hipRegisterTracerCallback";
 
-/// The run-time's `hipRegisterTracerCallback`; 0 not found.
+/// The run-time's `hipRegisterTracerCallback`; 0 until found.
 static REAL: AtomicU64 = AtomicU64::new(0);
-/// The other tool's callback; 0 none.
+/// The other tool's callback; 0 if none.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 /// 1 while the collector wants the callback.
 static LISTENING: AtomicU64 = AtomicU64::new(0);
-/// 1 when it ever did: records that it asked for may still come.
+/// 1 once it wanted the callback: records that it requested may still arrive.
 static LISTENED: AtomicU64 = AtomicU64::new(0);
 
-/// The loaded run-time's function.
+/// Stores the loaded run-time's function.
 pub(crate) fn found(register: *mut c_void) {
     let _ = REAL.compare_exchange(0, register as u64, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-/// The run-time's function, once it is known.
+/// Whether the run-time's function is known.
 pub(crate) fn is_found() -> bool {
     REAL.load(Ordering::Acquire) != 0
 }
 
-/// The function that stands for the run-time's one of this name.
+/// The wrapper for the run-time's function with this name.
 pub(crate) fn wrapped(name: &CStr) -> Option<*mut c_void> {
     (name == NAME).then_some(hipRegisterTracerCallback as unsafe extern "C" fn(Option<Callback>) as *mut c_void)
 }
 
-/// The collector wants calls and records, or does not.
+/// Switches the collector's interest in calls and records on or off.
 pub(crate) fn listen(on: bool) {
     if on {
         LISTENED.store(1, Ordering::Relaxed);
@@ -51,10 +51,10 @@ pub(crate) fn listen(on: bool) {
     update();
 }
 
-/// Another tool registers its callback.
+/// Registers the callback of another tool.
 ///
 /// # Safety
-/// As the run-time's own: the callback is null or a function of this type.
+/// As for the run-time's function: the callback is null or a function of this type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hipRegisterTracerCallback(callback: Option<Callback>) {
     wall((), || {
@@ -74,11 +74,11 @@ pub unsafe extern "C" fn hipRegisterTracerCallback(callback: Option<Callback>) {
 
 fn other() -> Option<Callback> {
     let address = OTHER.load(Ordering::Acquire) as usize as *const c_void;
-    // SAFETY: null is none; else whoever registered it gave a function of this type.
+    // SAFETY: null is none; else the registering tool passed a function of this type.
     unsafe { std::mem::transmute::<*const c_void, Option<Callback>>(address) }
 }
 
-/// Who is to be called now: nobody, the other tool directly, or both of us.
+/// Callback to register now: none, the other tool's directly, or ours for both.
 fn wanted() -> Option<Callback> {
     let is_ours = LISTENING.load(Ordering::Acquire) != 0;
     match other() {
@@ -100,7 +100,7 @@ fn update() {
         let callback = wanted();
         // SAFETY: a store of a pointer inside the run-time; ours is never unloaded, the other tool's is its own care.
         unsafe { register(callback) };
-        // Another thread may have changed its mind meanwhile.
+        // Another thread may have changed the result meanwhile.
         if number(callback) == number(wanted()) {
             return;
         }
@@ -109,7 +109,7 @@ fn update() {
 
 unsafe extern "C" fn shared(domain: u32, op: u32, data: *mut c_void) -> i32 {
     let other = other();
-    let tell = |data: *mut c_void| {
+    let notify = |data: *mut c_void| {
         other.map_or(1, |other| {
             // SAFETY: the run-time's own arguments, or a question that it asks too.
             unsafe { other(domain, op, data) }
@@ -117,28 +117,28 @@ unsafe extern "C" fn shared(domain: u32, op: u32, data: *mut c_void) -> i32 {
     };
     match domain {
         DOMAIN_API if !data.is_null() => {
-            let is_theirs = tell(data) == 0;
+            let is_theirs = notify(data) == 0;
             let is_ours = wall(false, || enter(op, data, is_theirs));
             i32::from(!is_theirs && !is_ours)
         }
         DOMAIN_OPS if data.is_null() => {
-            let theirs = tell(data);
+            let theirs = notify(data);
             let is_ours = wall(false, || tracer::asks(op));
             i32::from(theirs != 0 && !is_ours)
         }
-        // A record, or a mark of newer releases. What the collector alone asked for is nothing to the other tool.
+        // A record, or a marker of newer releases. The other tool does not get what only the collector requested.
         DOMAIN_OPS => {
             wall((), || activity::record(op, data));
-            if LISTENED.load(Ordering::Relaxed) == 0 || tell(std::ptr::null_mut()) == 0 {
-                tell(data);
+            if LISTENED.load(Ordering::Relaxed) == 0 || notify(std::ptr::null_mut()) == 0 {
+                notify(data);
             }
             0
         }
-        _ => tell(data),
+        _ => notify(data),
     }
 }
 
-/// A call begins. True when the collector wants to hear of it.
+/// A call begins. True if the collector wants its exit.
 fn enter(op: u32, data: *mut c_void, is_theirs: bool) -> bool {
     let Some(offset) = tracer::tail() else { return false };
     let id = data.cast::<u64>();
@@ -146,7 +146,7 @@ fn enter(op: u32, data: *mut c_void, is_theirs: bool) -> bool {
     let tail = unsafe { data.byte_add(offset).cast::<Tail>() };
     let (exit, correlation) = match tracer::enter(op, data) {
         tracer::Entered::No => return false,
-        // The gate records it, and HIP takes part for the tool's sake.
+        // The gate records it, and HIP participates because of the tool.
         tracer::Entered::Cooperative(_) if is_theirs => return true,
         tracer::Entered::Cooperative(correlation) => (None, correlation),
         tracer::Entered::Call(correlation) => (Some(left as Phase), correlation),

@@ -1,7 +1,8 @@
-//! The exported functions. Switched off, each goes on to the real function, with nothing touched and one jump; else it
-//! loads its index and goes to the gate. So does who has no control words yet, and whose real function is not known yet.
+//! Stubs of the exported functions. While recording is off, a stub jumps to the real function with all registers
+//! intact; otherwise it loads its index and enters the gate. It also enters the gate before the control words are
+//! mapped or the real function is known.
 
-#![expect(unsafe_code, reason = "functions without a signature of their own")]
+#![expect(unsafe_code, reason = "functions with the signature of the real ones")]
 #![expect(unreachable_pub, reason = "exported by their symbols alone")]
 
 use crate::state::{self, word};
@@ -44,7 +45,7 @@ macro_rules! stubs {
             }
         )*
 
-        /// The exported functions, in the order of the table.
+        /// The exported functions, in the table's order.
         pub(crate) static STUBS: [unsafe extern "C" fn(); hip_sys::function::COUNT] = [$($symbol),*];
     };
 }

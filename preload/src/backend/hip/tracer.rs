@@ -1,7 +1,7 @@
-//! The run-time's own callback, for calls that did not come through the gate.
+//! The run-time's tracer callback, for calls that did not pass the gate.
 //!
-//! Its structure's size differs by release, so it is used only where the library's major version is known. It answers
-//! "not enabled" for calls of the gate: then the run-time fills in nothing and calls nobody at the return.
+//! The size of its structure depends on the release, so it is used only if the library's major version is known. For
+//! calls of the gate it answers "not enabled": the run-time then fills in nothing and makes no call at the return.
 
 #![expect(unsafe_code, reason = "the run-time's names of its functions")]
 
@@ -20,20 +20,20 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
 
 const IDS: usize = 1024;
-/// Operations that only the callback knows are numbered from here.
+/// First operation number of functions that are known from the callback only.
 const FIRST_CALLBACK_OP: u16 = 0x4000;
 
-/// The collector's operation plus one by the run-time's id; the compiler's ones carry a bit.
+/// Operation of the collector plus one, by the run-time's id; those of the compiler have a flag.
 static OPERATIONS: [AtomicU64; IDS] = [const { AtomicU64::new(0) }; IDS];
 const COMPILER: u64 = 1 << 32;
-/// The operation works on the null stream.
+/// Flag: the operation uses the null stream.
 const NULL_STREAM: u64 = 1 << 33;
-/// Offset of the structure's tail; 0 not registered.
+/// Offset of the structure's tail; 0 if not registered.
 static TAIL: AtomicU64 = AtomicU64::new(0);
-/// 1 when calls that are bound by symbol come through the gate.
+/// 1 if calls bound by symbol pass the gate.
 static IS_BEHIND_GATE: AtomicU64 = AtomicU64::new(0);
 
-/// Registers the callback where the run-time has one and its layout is known.
+/// Registers the callback, if the run-time has one with a known layout.
 pub(crate) fn register(process: &Process, by: By) {
     let Some((library, path)) = hip::library() else { return };
     let is_source = control::dispatch_source() == source::HIP;
@@ -43,7 +43,7 @@ pub(crate) fn register(process: &Process, by: By) {
         if is_preloaded {
             process.say(status::BACKEND, 0, &format!("HIP calls: wrapped functions ({what})"));
         } else {
-            let why = format!("HIP calls, ROC-TX: not recorded, the program set LD_PRELOAD anew ({what})");
+            let why = format!("HIP calls, ROC-TX: not recorded, the program replaced LD_PRELOAD ({what})");
             process.say(status::UNAVAILABLE, 0, &why);
         }
         if is_source {
@@ -75,7 +75,7 @@ pub(crate) fn register(process: &Process, by: By) {
         slot::listen(true);
     }
     let what = if !is_preloaded {
-        "the tracer callback (the program set LD_PRELOAD anew: no return codes, no ROC-TX)"
+        "the tracer callback (the program replaced LD_PRELOAD: no return codes, no ROC-TX)"
     } else if is_kept {
         "wrapped functions and the tracer callback"
     } else {
@@ -91,11 +91,11 @@ pub(crate) fn register(process: &Process, by: By) {
     }
 }
 
-/// 1 when the callback stays registered: only where nothing else serves. A registered callback makes HIP report markers whose
-/// stream may be gone by then, a crash inside HIP that was seen on 5.7.1 (a graph is destroyed) and 7.2.4.
+/// 1 if the callback stays registered, because nothing else can serve. With a registered callback HIP reports markers
+/// whose stream may be gone, and crashes (seen with 5.7.1 when a graph is destroyed, and with 7.2.4).
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
-/// HIP's records are needed from now on. False where HIP has none.
+/// Keeps the callback registered, because HIP's records are needed from now on. False if HIP has none.
 pub(crate) fn keep() -> bool {
     let has_records = tail().is_some() && slot::is_found();
     if has_records {
@@ -105,21 +105,21 @@ pub(crate) fn keep() -> bool {
     has_records
 }
 
-/// HIP's records are needed for a while.
+/// Requests HIP's records temporarily.
 pub(crate) fn arm() {
     if KEPT.load(Ordering::Relaxed) == 0 && slot::is_found() {
         slot::listen(true);
     }
 }
 
-/// They are not needed any more.
+/// Ends a temporary request.
 pub(crate) fn disarm() {
     if KEPT.load(Ordering::Relaxed) == 0 {
         slot::listen(false);
     }
 }
 
-/// The number behind `.so.` in the library's file name, following links.
+/// The number after `.so.` in the library's file name, following links.
 fn major(path: &str) -> Option<u32> {
     let of = |name: &str| name.rsplit_once(".so.")?.1.split('.').next()?.parse().ok();
     of(path).or_else(|| of(std::fs::canonicalize(path).ok()?.to_str()?))
@@ -156,7 +156,7 @@ fn learn(process: &Process, name_of: ApiName) {
     }
 }
 
-/// A question about an operation: are its records wanted?
+/// HIP asks whether records of an operation are wanted.
 pub(crate) fn asks(op: u32) -> bool {
     if activity::asks(op) {
         return true;
@@ -176,18 +176,18 @@ pub(crate) fn tail() -> Option<usize> {
     }
 }
 
-/// The release of the callback that is registered, by its structure: that of HIP 5?
+/// Whether the registered callback has the structure of HIP 5.
 pub(crate) fn is_of_five() -> bool {
     tail().is_some() && tail() == tail_of(5)
 }
 
-/// What became of a call that the run-time announced.
+/// Handling of a call that the run-time announced.
 pub(crate) enum Entered {
-    /// The collector does not want it, or has it by the gate.
+    /// The collector does not want it, or records it at the gate.
     No,
-    /// The gate records it; HIP takes part in it when it has a correlation id.
+    /// The gate records it; HIP participates if there is a correlation id.
     Cooperative(u64),
-    /// It is recorded under this correlation id; [`exit`] ends it.
+    /// It is recorded with this correlation id; [`exit`] ends it.
     Call(u64),
 }
 
@@ -206,8 +206,8 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
         };
     }
     let known = known(op);
-    // A thread without a ring has no frame of the gate's call either, which the gate has counted as lost. What went by both
-    // there, of a library with a scope of its own, is not counted.
+    // A thread without a ring has no gate frame either, and the gate has counted its call as lost. Calls that bypass
+    // both there, from a library with a separate scope, are not counted.
     if known == 0 || (thread::is_ringless() && IS_BEHIND_GATE.load(Ordering::Relaxed) != 0) {
         return Entered::No;
     }
@@ -240,7 +240,7 @@ fn domain(known: u64) -> Domain {
     }
 }
 
-/// Another tool wants to be called when the call that was just entered returns.
+/// Stores another tool's exit function for the call that was just entered.
 pub(crate) fn keep_exit(exit: usize) {
     if let Some(thread) = thread::existing() {
         thread.announced.set(AnnouncedCall {
@@ -250,7 +250,7 @@ pub(crate) fn keep_exit(exit: usize) {
     }
 }
 
-/// The call returned. Gives the other tool's exit function.
+/// The call returned. Returns the other tool's exit function.
 pub(crate) fn exit(data: *mut c_void) -> usize {
     let Some(thread) = thread::existing() else { return 0 };
     if thread.hip_frame.get() != data as usize {

@@ -1,31 +1,31 @@
-//! What a call asks to be copied or filled, for work that does not say so itself: kernels of the run-time have no bytes.
+//! Records what a call asks to be copied or filled, because the run-time's copy kernels do not contain their sizes.
 //!
 //! The record is written before the call begins, so that it precedes the records of the work.
 
 use crate::backend::hsa;
 use crate::collector::{self, Call};
 use hip_sys::function::Place;
-use hip_sys::moves::{Moves, Way};
+use hip_sys::moves::{Direction, Moves};
 use roctop_ring::record::{Transfer, direction};
 
-/// Records what a call moves; `fetch` gives the word of an argument.
+/// Records a call's transfer; `fetch` returns an argument word.
 pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(Place) -> u64) {
     let times = |place: Place| if place == Place::None { 1 } else { fetch(place) };
     let bytes = fetch(moves.width)
         .saturating_mul(times(moves.height))
         .saturating_mul(times(moves.depth))
         .saturating_mul(u64::from(moves.element));
-    // Nothing is launched for nothing.
+    // An empty transfer launches nothing.
     if bytes == 0 {
         return;
     }
     let (dst, src) = (fetch(moves.dst), fetch(moves.src));
-    let asked = match moves.way {
-        Way::HostToDevice => direction::H2D,
-        Way::DeviceToHost => direction::D2H,
-        Way::DeviceToDevice => direction::D2D,
-        Way::Fill => direction::FILL,
-        Way::Kind(place) => of_kind(fetch(place)),
+    let asked = match moves.direction {
+        Direction::HostToDevice => direction::H2D,
+        Direction::DeviceToHost => direction::D2H,
+        Direction::DeviceToDevice => direction::D2D,
+        Direction::Fill => direction::FILL,
+        Direction::Kind(place) => of_kind(fetch(place)),
     };
     let [dst_agent, src_agent] = hsa::memory::owners([dst, src]);
     let known = match asked {
@@ -44,13 +44,13 @@ pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(Place) -> u64) {
     });
 }
 
-/// The direction by a `hipMemcpyKind` (HIP 5.2 to 7.2).
+/// Direction for a `hipMemcpyKind` (HIP 5.2 to 7.2).
 fn of_kind(kind: u64) -> u16 {
     match kind as u32 {
         0 => direction::H2H,
         1 => direction::H2D,
         2 => direction::D2H,
-        // Without the GPU's own kernels: 1024.
+        // Without a copy kernel on the GPU: 1024.
         3 | 1024 => direction::D2D,
         _ => direction::UNKNOWN,
     }

@@ -1,4 +1,5 @@
-//! Calls that take part in the recording while it is off: what switches it on, and what gives functions for later.
+//! Functions that matter while recording is off: those that switch it on, and those that return functions for later
+//! use.
 
 #![expect(unsafe_code, reason = "functions with the run-time's signatures")]
 
@@ -9,7 +10,7 @@ use hip_sys::function::{Effect, Function};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
 
-/// What is called instead of `real`, which it calls.
+/// The replacement for `real`, which it calls.
 pub(super) fn instead(function: &Function, real: u64) -> Option<*const c_void> {
     match function.effect {
         Effect::Lookup => {
@@ -29,7 +30,7 @@ pub(super) fn instead(function: &Function, real: u64) -> Option<*const c_void> {
 /// The run-time's function that starts profilers.
 static START: AtomicU64 = AtomicU64::new(0);
 
-/// Stands for `hipProfilerStart` while nothing is recorded: recording goes on once it has returned.
+/// Replaces `hipProfilerStart` while nothing is recorded: recording resumes once it has returned.
 unsafe extern "C" fn start() -> i32 {
     type Start = unsafe extern "C" fn() -> i32;
     // SAFETY: the address was stored before the gate jumped here, and is that of a function with this signature.
@@ -51,8 +52,8 @@ static LOOKUPS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.l
 
 type Lookup = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> i32;
 
-/// Stands for one of them while nothing is recorded: what it gives may be called later. All arguments are in registers,
-/// one more than the shorter functions have.
+/// Replaces one of them while nothing is recorded, because the result may be called later. All arguments are in
+/// registers; the shorter functions ignore the last.
 unsafe extern "C" fn lookup<const N: usize>(
     name: *const c_char,
     place: *mut *mut c_void,
@@ -71,7 +72,7 @@ unsafe extern "C" fn lookup<const N: usize>(
     status
 }
 
-/// A function was looked up: the program gets its wrapped one.
+/// Replaces the result of a lookup by the wrapped function.
 pub(super) fn give_wrapped(name: *const c_char, place: *mut *mut c_void) {
     let _errno = Errno::keep();
     if name.is_null() || place.is_null() {

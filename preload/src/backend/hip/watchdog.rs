@@ -1,11 +1,12 @@
-//! Launches that no queue has seen: the run-time makes its queues in a way that the collector does not know.
+//! Detects launches that no known queue received, because the run-time creates queues in an unknown way.
 //!
-//! Looked at when a wait for the GPU has ended well, at the first ones and at one in many later: what this thread launched by then
-//! must have come by the queues of the process. Where it has not, HIP's own records become the source of dispatches for the
-//! rest, and interception records none, so that none is there twice. What was missed is counted and reported.
+//! The check runs when a wait for the GPU has succeeded: at the first waits, later at one in many. By then this
+//! thread's launches must have passed through the queues of the process. If not, HIP's own records become the source of
+//! dispatches, and interception stops recording, so that no kernel is recorded twice. Missed launches are counted and
+//! reported.
 //!
-//! Only what is certain counts: launches of this thread against kernels of the whole process, without failed ones. From the
-//! first capture on nothing is certain: a launch may go into a graph, and a graph may have no kernel.
+//! Only certain facts count: this thread's successful launches against kernels of the whole process. After the first
+//! capture nothing is certain: a launch may go into a graph, and a graph may have no kernel.
 
 use super::{cooperative, tracer};
 use crate::backend::sdk;
@@ -20,27 +21,27 @@ use roctop_ring::record::{Domain, status};
 use roctop_ring::session::{source, wanted};
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// Waits of the process that ended well.
+/// Successful waits of the process.
 static WAITS: AtomicU64 = AtomicU64::new(0);
-/// So many waits are looked at, and later one in so many.
-const FIRST: u64 = 64;
-/// Launches that failed, and kernels that came while none were wanted.
+/// Number of first waits that are checked, and interval of later checks.
+const FIRST_CHECKS: u64 = 64;
+/// Failed launches, and kernels that arrived while none were wanted.
 static FAILED: AtomicU64 = AtomicU64::new(0);
 static UNWANTED: AtomicU64 = AtomicU64::new(0);
-/// Launches that were missing when it was last looked: they count when they are missing once more.
+/// Missing launches at the last check: they count if they are still missing at the next.
 static MISSING: AtomicU64 = AtomicU64::new(0);
-/// 1 once it was reported.
+/// 1 once a report was made.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 /// 1 once HIP's own records are the source.
 static SWITCHED: AtomicU64 = AtomicU64::new(0);
 
-/// Are HIP's own records the source, because queues were not seen?
+/// Whether HIP's own records are the source because of unseen queues.
 #[inline]
 pub(crate) fn has_switched() -> bool {
     SWITCHED.load(Ordering::Relaxed) != 0
 }
 
-/// A call failed: it launched nothing.
+/// Counts a failed call, which launched nothing.
 #[cold]
 pub(super) fn failed(function: &Function) {
     if function.effect.launches() {
@@ -48,18 +49,18 @@ pub(super) fn failed(function: &Function) {
     }
 }
 
-/// Kernels came that were not wanted.
+/// Counts kernels that were not wanted.
 pub(crate) fn unwanted(count: u64) {
     UNWANTED.fetch_add(count, Ordering::Relaxed);
 }
 
-/// A wait of this thread ended well.
+/// A wait of this thread succeeded.
 #[inline]
 pub(super) fn wait_ended(thread: &Thread) {
     let waits = WAITS.load(Ordering::Relaxed);
-    // No addition: a count that is a little less does no harm.
+    // Not an atomic addition: a slightly low count is harmless.
     WAITS.store(waits + 1, Ordering::Relaxed);
-    if waits < FIRST || waits.is_multiple_of(FIRST) {
+    if waits < FIRST_CHECKS || waits.is_multiple_of(FIRST_CHECKS) {
         look(thread);
     }
 }
@@ -83,16 +84,16 @@ fn look(thread: &Thread) {
     }
 }
 
-/// Launches of this thread.
+/// Number of this thread's launches.
 fn launched_by(thread: &Thread) -> u64 {
-    // Some have two symbols, and one number.
+    // Some functions have two symbols and one number.
     let is_first = |function: &&Function| function.symbol.trim_end_matches('\0') == function.name;
     let launches = FUNCTIONS.iter().filter(|function| function.effect.launches());
     let calls = |function: &Function| thread.entry().calls(Domain::HIP, function.op);
     launches.filter(is_first).map(calls).sum()
 }
 
-/// HIP's own records are the source from now on, where it has them.
+/// Makes HIP's own records the source, if it has any.
 fn switch(process: &Process, missing: u64, has_queue: bool) {
     if REPORTED.swap(1, Ordering::AcqRel) != 0 {
         return;
@@ -108,7 +109,7 @@ fn switch(process: &Process, missing: u64, has_queue: bool) {
     let then = if has_records {
         "HIP's own records, without geometry and queue, are the source from now on"
     } else {
-        "HIP has no records of its own, so those are not recorded either"
+        "HIP has no dispatch records, so those are not recorded either"
     };
     process.say(
         status::INCOMPLETE,

@@ -1,4 +1,4 @@
-//! Agents: found once, told as facts, looked up by handle.
+//! Agents: discovered once, emitted as facts, looked up by handle.
 
 #![expect(unsafe_code, reason = "callbacks and attributes of the run-time")]
 
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub(crate) const GPU: u32 = 1;
 /// Kind of a CPU.
 pub(crate) const CPU: u32 = 0;
-/// Says that an agent is not known.
+/// Index of an unknown agent.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// An agent.
@@ -23,16 +23,16 @@ pub(crate) struct Agent {
     pub(crate) index: u32,
     pub(crate) kind: u32,
     node: u32,
-    /// Its copies are made by kernels of the run-time's: it has no engines for them.
+    /// Whether its copies are made by kernels of the run-time, because it has no copy engines.
     has_no_engines: bool,
-    /// Pages of a flight file are put over memory of this one's only once it was tested: it is an APU of a generation whose
-    /// driver was seen to reset the GPU when pages of its queues went (ROCm issues 6386, 5724: gfx1103, gfx1151).
+    /// Whether flight-file pages are mapped over its memory only after a test. It is an APU of a generation whose
+    /// driver reset the GPU when pages of its queues were replaced (ROCm issues 6386, 5724: gfx1103, gfx1151).
     pub(crate) needs_a_test: bool,
-    /// Ticks of its counter in a second; none when the run-time does not say.
+    /// Ticks of its counter per second; `None` if the run-time does not report it.
     pub(crate) frequency: Option<u64>,
 }
 
-/// What is known of the times of a GPU of this name with HSA 1.`minor` (15 came with ROCm 6.4; 18 with 7.0).
+/// Known problem with GPU times for this name and HSA 1.`minor` (15 came with ROCm 6.4, 18 with 7.0).
 fn doubt(name: &[u8], minor: u16) -> Option<&'static str> {
     match name {
         b"gfx942" if minor <= 15 => Some(
@@ -45,7 +45,7 @@ fn doubt(name: &[u8], minor: u16) -> Option<&'static str> {
     }
 }
 
-/// Is this the name of an APU of gfx11 or gfx12, or says the run-time so of one of these?
+/// Whether this is an APU of gfx11 or gfx12, by its name or by the run-time's property.
 fn needs_a_test(name: &[u8], is_apu: bool) -> bool {
     const APUS: [&[u8]; 2] = [b"gfx1103", b"gfx115"];
     let is_new = [b"gfx11", b"gfx12"].iter().any(|family| name.starts_with(*family));
@@ -55,7 +55,7 @@ fn needs_a_test(name: &[u8], is_apu: bool) -> bool {
 /// All agents, in the run-time's order.
 pub(crate) struct Agents {
     found: OnceLock<Vec<Agent>>,
-    /// Global memory pools and the indices of their agents.
+    /// Global memory pools with the indexes of their agents.
     pools: OnceLock<Vec<(Pool, u32)>>,
 }
 
@@ -67,7 +67,7 @@ impl Agents {
         }
     }
 
-    /// The index of the agent that a global memory pool belongs to, or [`UNKNOWN`].
+    /// Index of the agent that a global memory pool belongs to, or [`UNKNOWN`].
     pub(crate) fn of_pool(&self, hsa: &Hsa, pool: Pool) -> u32 {
         let Some(agents) = self.found.get() else { return UNKNOWN };
         let known = self.pools.get_or_init(|| {
@@ -83,7 +83,7 @@ impl Agents {
         found.map_or(UNKNOWN, |(_, index)| *index)
     }
 
-    /// The agents; empty before they were found.
+    /// The agents; empty before discovery.
     pub(crate) fn all(&self) -> &[Agent] {
         self.found.get().map_or(&[], Vec::as_slice)
     }
@@ -93,30 +93,30 @@ impl Agents {
         self.all().iter().find(|agent| agent.handle == handle)
     }
 
-    /// Its dense index, or [`UNKNOWN`].
+    /// Dense index of an agent, or [`UNKNOWN`].
     pub(crate) fn index(&self, handle: Handle) -> u32 {
         self.by_handle(handle).map_or(UNKNOWN, |agent| agent.index)
     }
 
-    /// The index of the GPU at a node of the driver's topology.
+    /// Index of the GPU at a topology node of the driver.
     pub(crate) fn index_of_node(&self, node: u32) -> Option<u32> {
         let found = self.all().iter().find(|agent| agent.kind == GPU && agent.node == node);
         found.map(|agent| agent.index)
     }
 
-    /// Does one of these indices belong to a GPU without copy engines?
+    /// Whether one of these indexes is a GPU without copy engines.
     pub(crate) fn has_no_engines(&self, indices: [u32; 2]) -> bool {
         let mut all = self.all().iter();
         all.any(|agent| agent.has_no_engines && indices.contains(&agent.index))
     }
 
-    /// The dense index of the GPU on a node of the driver, or [`UNKNOWN`].
+    /// Dense index of the GPU at a topology node, or [`UNKNOWN`].
     pub(crate) fn by_node(&self, node: u32) -> u32 {
         let found = self.all().iter().find(|agent| agent.node == node && agent.kind == GPU);
         found.map_or(UNKNOWN, |agent| agent.index)
     }
 
-    /// Asks the run-time, once it answers. Slow path.
+    /// Queries the run-time, once it answers. Slow path.
     pub(crate) fn discover(&self, hsa: &Hsa, process: &Process) {
         if self.found.get().is_some() {
             return;
@@ -146,7 +146,7 @@ impl Agents {
                     .flatten()
                     .filter(|hertz| *hertz > 0),
             };
-            tell(hsa, process, &agent);
+            emit(hsa, process, &agent);
             agent
         });
         let agents: Vec<Agent> = agents.collect();
@@ -161,7 +161,7 @@ unsafe extern "C" fn collect(handle: Handle, data: *mut c_void) -> Status {
     SUCCESS
 }
 
-/// A number that the run-time tells about an agent.
+/// A numeric attribute of an agent.
 fn number<T: Default>(hsa: &Hsa, agent: Handle, attribute: i32) -> Option<T> {
     let mut value = T::default();
     // SAFETY: callers name the attribute's own type.
@@ -170,14 +170,14 @@ fn number<T: Default>(hsa: &Hsa, agent: Handle, attribute: i32) -> Option<T> {
 }
 
 fn text(hsa: &Hsa, agent: Handle, attribute: i32) -> Vec<u8> {
-    // The longest text is 64 bytes; the room behind it keeps it terminated.
+    // The longest text has 64 bytes; the rest keeps it terminated.
     let mut raw = [0u8; 128];
     // SAFETY: the attribute is a text of at most 64 bytes.
     unsafe { (hsa.core.agent_get_info)(agent, attribute, raw.as_mut_ptr().cast()) };
     raw.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
 }
 
-fn tell(hsa: &Hsa, process: &Process, agent: &Agent) {
+fn emit(hsa: &Hsa, process: &Process, agent: &Agent) {
     let number = |attribute| number::<u32>(hsa, agent.handle, attribute).unwrap_or(0);
     let fact = Fact {
         handle: agent.handle,
@@ -195,7 +195,7 @@ fn tell(hsa: &Hsa, process: &Process, agent: &Agent) {
     process.fact(Fact::head(0, Domain::NONE), &fact.payload());
 }
 
-/// A note on the times of the first GPU that there is one on.
+/// Reports the problem of the first GPU that has one.
 fn doubt_any(hsa: &Hsa, process: &Process, agents: &[Agent]) {
     let mut minor = 0u16;
     // SAFETY: the attribute is a 16-bit number.

@@ -1,11 +1,11 @@
-//! Records of HSA calls: every entry of the run-time's tables gets a stub of ours in front of what it held.
+//! Records HSA calls: every entry of the run-time's tables gets a stub in front of its function.
 //!
-//! The exported functions jump through the tables, so calls of the program and of HIP come here, those inside the
-//! run-time and those of the collector, which uses the functions behind the stubs, do not.
+//! The exported functions jump through the tables, so calls of the program and of HIP arrive here. Calls inside the
+//! run-time do not, nor those of the collector, which uses the functions behind the stubs.
 //!
-//! GPU work keeps the correlation id of the HIP call around it; only where there is none it has that of the HSA call.
+//! GPU work has the correlation id of the enclosing HIP call, or, without one, that of the HSA call.
 //!
-//! Not seen here: `hsa_init` itself, in which the tables come to us; see [`super::init`].
+//! Not recorded here: `hsa_init`, in which the tables arrive; see [`super::init`].
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
@@ -25,20 +25,20 @@ use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
-/// The tables' first places, and how many entries of each are taken: as many as there are totals of.
+/// First index and number of entries of each table, equal to the number of totals.
 const CORE: (usize, usize) = (0, 160);
 const AMD: (usize, usize) = (160, 128);
 const IMAGE: (usize, usize) = (288, 32);
 const FINALIZER: (usize, usize) = (320, 16);
 const COUNT: usize = 336;
-/// Words of stack that are copied for a function whose arguments are not known.
+/// Number of stack words copied for a function with unknown arguments.
 const UNKNOWN_WORDS: u64 = 16;
 
-/// What was in an entry, and what it is.
+/// An entry: its previous function and description.
 struct Place {
-    /// The function; 0 when the entry is not patched.
+    /// Previous function; 0 if the entry is not patched.
     previous: AtomicU64,
-    /// Operation number, domain, words of arguments on the stack and whether it returns a status, 16 bits each.
+    /// Operation number, domain, stack argument words, and whether it returns a status, 16 bits each.
     what: AtomicU64,
 }
 
@@ -49,27 +49,27 @@ static PLACES: [Place; COUNT] = [const {
     }
 }; COUNT];
 
-/// The process that the names were told for: a run-time that is started again brings fresh tables of the same functions.
+/// Process for which names were emitted: a restarted run-time has new tables with the same functions.
 static NAMED: AtomicU64 = AtomicU64::new(0);
 
-/// A call under way.
+/// A call in progress.
 #[repr(C, align(16))]
 struct Frame {
     passage: Passage,
     call: MaybeUninit<Call>,
-    /// The correlation id that counted before the call.
+    /// Correlation id that was current before the call.
     current: u64,
 }
 
 stubs!(fn stubs, COUNT, gate);
 gate!(fn gate, Frame, enter, exit);
 
-/// Stands for a place without a function; no stub of such a place is in a table.
+/// Replaces a missing function; no stub of such an entry is in a table.
 extern "C" fn nothing() -> u32 {
     0x1000
 }
 
-/// Before the function; returns its address.
+/// Hook before the function; returns its address.
 extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     let Some(place) = PLACES.get(frame.passage.place as usize) else {
         return nothing as extern "C" fn() -> u32 as *const c_void;
@@ -87,7 +87,7 @@ fn record_enter(frame: &mut Frame, place: &Place) {
     let Some(call) = collector::api_enter(Domain((what >> 16) as u8), what as u16, wanted::HSA_API) else {
         return;
     };
-    // The frame of a HIP call that this one is part of lies above.
+    // The frame of the HIP call that makes this call is above.
     if call.thread.hip_frame.get() > std::ptr::from_ref(frame) as usize {
         call.thread.current.set(before);
     }
@@ -96,7 +96,7 @@ fn record_enter(frame: &mut Frame, place: &Place) {
     frame.passage.come_back(what >> 32 & 0xffff);
 }
 
-/// After the function.
+/// Hook after the function.
 extern "C" fn exit(frame: &mut Frame) {
     wall((), || {
         // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
@@ -104,7 +104,7 @@ extern "C" fn exit(frame: &mut Frame) {
         let Some(place) = PLACES.get(frame.passage.place as usize) else {
             return;
         };
-        // A forked child returning from its parent's call has no ring of that call.
+        // A forked child that returns from its parent's call has no ring for that call.
         if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
             return;
         }
@@ -114,7 +114,7 @@ extern "C" fn exit(frame: &mut Frame) {
     });
 }
 
-/// Puts the stubs into the tables and tells their functions' names.
+/// Installs the stubs in the tables and emits their functions' names.
 pub(crate) fn patch(process: &Process, root: &Root, layout: AmdLayout) {
     let tables = [
         (root.core, Domain::HSA_CORE, CORE, "hsa_core"),
@@ -158,7 +158,7 @@ fn patch_entry(table: Table, entry: usize, domain: Domain, first: usize, functio
     let has_status = function.is_some_and(|function| function.has_status);
     let what = entry as u64 | u64::from(domain.0) << 16 | words << 32 | u64::from(has_status) << 48;
     place.what.store(what, Ordering::Relaxed);
-    // Release: whoever comes through the stub finds the function.
+    // Release: a caller of the stub finds the function.
     place.previous.store(previous as u64, Ordering::Release);
     let stubs = (stubs as unsafe extern "C" fn() as usize).next_multiple_of(STUB);
     hook(table, entry, (stubs + (first + entry) * STUB) as *mut c_void);

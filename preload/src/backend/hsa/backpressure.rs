@@ -1,8 +1,8 @@
-//! Room in an intercepted queue: the program waits for it where it would without roctop, before it writes a packet.
+//! Backpressure of an intercepted queue: the program waits before it writes a packet, as it would without roctop.
 //!
-//! The run-time's proxy takes packets without end, where a plain queue makes the program wait while it is full; up to
-//! ROCr 5.7 it aborts when two packets find the hardware's queue full (`overflow_`, intercept_queue.cpp). So threads wait
-//! when they reserve a packet, and the handler does where that was not enough.
+//! The run-time's proxy accepts packets without limit, while a full plain queue makes the program wait. Up to ROCr 5.7
+//! it aborts when two packets find the hardware queue full (`overflow_`, intercept_queue.cpp). Threads therefore wait
+//! when they reserve a packet, and the handler waits if that was not enough.
 
 use super::queue::Queue;
 use super::{Hsa, harvest, hsa, ring_wrap};
@@ -12,45 +12,45 @@ use hsa_sys::abi::Queue as HsaQueue;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A part of the hardware's queue is kept free: the processor may count a packet as read later than it completes it (an
-/// abort of 5.2.3 was seen with 64 places of 1024).
-const MARGIN: u64 = 4;
-/// Places that are kept free when nothing completes any more: one for the run-time's own barrier, and one that is read.
-const RESERVE: u64 = 2;
-/// The nap while the program waits for room.
+/// One part in this many of the hardware queue is kept free: the packet processor may report a packet as read later
+/// than it completes it. (5.2.3 aborted with 64 free packets of 1024.)
+const FREE_PART: u64 = 4;
+/// Packets kept free when nothing completes: one for the run-time's own barrier, and one that is being read.
+const MIN_FREE_PACKETS: u64 = 2;
+/// Sleep time while the program waits for space.
 const NAP: Duration = Duration::from_micros(50);
-/// So long without a completion, and the program may fill the queue: what the queue waits for may be the program.
+/// Time without a completion after which the program may fill the queue, because the queue may wait for the program.
 const STALL_TIME: Duration = Duration::from_millis(100);
-/// How long a thread waits without a completion where the program would wait without roctop too. What goes on all the same fills
-/// the hardware's queue, and the run-time's proxy then takes nothing until that queue has drained.
+/// Longest wait of a thread that would wait without roctop too, while nothing completes. A thread that goes on overfills the
+/// hardware queue, and the run-time's proxy then takes no packet until that queue has drained.
 const FULL_QUEUE_WAIT: Duration = Duration::from_secs(10);
-/// The nap while nothing completes.
+/// Sleep time while nothing completes.
 const STALL_NAP: Duration = Duration::from_millis(1);
-/// Every such part of the queue has a packet that tells when it has left, while nothing is recorded too.
-const MARKS: u64 = 16;
+/// Number of parts of the queue that each have a packet showing when it has left, even while nothing is recorded.
+const MARK_PARTS: u64 = 16;
 
-/// What is known of a queue's room.
+/// Fill level of a queue.
 pub(crate) struct Room {
-    /// Packets that the queue holds.
+    /// Queue size in packets.
     pub(super) size: u64,
-    /// Packets handed to the hardware, and how many may be before its queue could be full.
+    /// Packets passed to the hardware, and how many may be before its queue could be full.
     written: AtomicU64,
     limit: AtomicU64,
-    /// The program's packets that the handler had.
+    /// Packets of the program that the handler received.
     taken: AtomicU64,
-    /// Slots whose packets were handed over; the newest ones wait for room.
+    /// Slots whose packets were passed on; the newest ones wait for space.
     handed: AtomicU64,
-    /// The program's packets before this one have room, as far as is known.
+    /// Packets of the program before this one have space, as far as is known.
     clear: AtomicU64,
-    /// The last packet that tells when it has left.
+    /// The last packet that shows when it has left.
     marked: AtomicU64,
-    /// Slots ever harvested when a wait for more was given up.
+    /// Number of harvested slots when a wait for more was abandoned.
     given_up: AtomicU64,
-    /// Packets that had left when a wait for room was given up: the handler does not wait for that a second time.
+    /// Number of departed packets when a wait for space was abandoned: the handler does not wait for that again.
     still: AtomicU64,
-    /// The same when a thread gave up although the queue was full.
+    /// The same for a thread that went on although the queue was full.
     abandoned: AtomicU64,
-    /// The program's packets that the handler had when a thread gave up waiting for those before its own.
+    /// Packets that the handler had received when a thread stopped waiting for those before its own.
     unwritten: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ impl Room {
         Self {
             size,
             written: AtomicU64::new(0),
-            limit: AtomicU64::new(size - size / MARGIN),
+            limit: AtomicU64::new(size - size / FREE_PART),
             taken: AtomicU64::new(0),
             handed: AtomicU64::new(0),
             clear: AtomicU64::new(0),
@@ -71,48 +71,48 @@ impl Room {
         }
     }
 
-    /// The queue has no proxy: the program itself looks for room.
+    /// Marks the queue as having no proxy: the program checks for space itself.
     pub(crate) fn is_plain(&self) {
         self.clear.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Packets handed to the hardware. For the handler.
+    /// Packets passed to the hardware. For the handler.
     #[inline]
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// A packet at `position` of the hardware's queue has a signal that is watched. For the handler.
+    /// A packet at `position` of the hardware queue has a watched signal. For the handler.
     #[inline]
     pub(crate) fn mark(&self, position: u64) {
         self.marked.store(position, Ordering::Relaxed);
     }
 
-    /// Would too many packets go to the hardware that do not tell when they have left? For the handler.
+    /// Whether too many packets without a departure signal would go to the hardware. For the handler.
     #[inline]
     pub(crate) fn is_mark_due(&self, count: u64) -> bool {
-        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / MARKS
+        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / MARK_PARTS
     }
 
-    /// The same for twice as many: no packet was found that could tell. For the handler.
+    /// As `is_mark_due`, for twice as many: no suitable packet was found. For the handler.
     #[inline]
     pub(crate) fn is_long_unmarked(&self, count: u64) -> bool {
-        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / (MARKS / 2)
+        self.written() + count >= self.marked.load(Ordering::Relaxed) + self.size / (MARK_PARTS / 2)
     }
 
-    /// Packets of a large portion that have at least one that tells when it has left, where any can.
+    /// Number of packets of a large batch that contain at least one that shows when it has left, if any can.
     pub(crate) fn part(&self) -> usize {
-        (self.size / MARGIN).max(1) as usize
+        (self.size / FREE_PART).max(1) as usize
     }
 
-    /// Packets that the hardware may hold.
+    /// Number of packets that the hardware may hold.
     fn capacity(&self) -> u64 {
-        self.size - self.size / MARGIN
+        self.size - self.size / FREE_PART
     }
 
-    /// The same where the hardware stands still: nothing but what comes now gets it on.
+    /// As `capacity`, when the hardware stands still: only new packets can make it continue.
     fn last_capacity(&self) -> u64 {
-        self.size.saturating_sub(RESERVE)
+        self.size.saturating_sub(MIN_FREE_PACKETS)
     }
 }
 
@@ -141,8 +141,8 @@ impl Queue {
         room.clear.store(clear, Ordering::Relaxed);
     }
 
-    /// The handler had the program's packets up to `next`, and hands `count` packets to the hardware: waits until there
-    /// is room for them. Only the handler calls this, under the queue's lock.
+    /// Waits until `count` packets have space in the hardware queue. The handler has received the program's packets up
+    /// to `next`. Only the handler calls this, under the queue's lock.
     #[inline]
     pub(crate) fn hand_over(&self, count: u64, next: u64) {
         let room = &self.room;
@@ -155,11 +155,11 @@ impl Queue {
         room.handed.store(self.head.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// How many of the packets are handed over by themselves, when there are as many as the hardware's queue holds: ROCr 7
-    /// puts its own packet before those and cannot tell that it is still to come when it is the next one, so the doorbell
-    /// after that finds no place for another and aborts (`IsPendingRetryPoint`, intercept_queue.cpp; 7.2.4 seen, with a
-    /// handler that only passes packets on as well). None when there is no room now. Only the handler calls this, under
-    /// the queue's lock.
+    /// Number of packets that must be passed on separately, if there are as many as the hardware queue holds; `None` if
+    /// there is no space now. ROCr 7 inserts its own packet before those and cannot show that it is still pending when
+    /// it is the next one. The following doorbell then finds no space for another and aborts (`IsPendingRetryPoint`,
+    /// intercept_queue.cpp; seen with 7.2.4, also with a handler that only passes packets on). Only the handler calls
+    /// this, under the queue's lock.
     #[cold]
     pub(crate) fn hand_over_part(&self, next: u64) -> Option<u64> {
         let room = &self.room;
@@ -178,9 +178,9 @@ impl Queue {
         Some(count)
     }
 
-    /// Is there room for the program's packets up to `next` and for `more` of ours? Waits for it; false when it will not
-    /// come. What the program reserved behind them must have room too, where the proxy would not keep it. Only the
-    /// handler calls this, under the queue's lock.
+    /// Whether there is space for the program's packets up to `next` and for `more` of ours. It waits, and returns
+    /// false if space will not come. If the proxy would not keep them, packets that the program reserved after these
+    /// need space too. Only the handler calls this, under the queue's lock.
     pub(crate) fn has_room(&self, hsa: &Hsa, next: u64, count: u64, more: u64) -> bool {
         let room = &self.room;
         let ahead = if hsa.layout.keeps_overflow() {
@@ -192,10 +192,10 @@ impl Queue {
         needed <= room.limit.load(Ordering::Relaxed) || self.wait_for_room(|| needed, Wait::Adding)
     }
 
-    /// Is there room for a witness in front of `count` packets, the last of which is the program's before `next`? That may
-    /// take of the part that is kept free, because without one nothing might tell how far the hardware's queue is. False
-    /// where the proxy keeps what finds no room, and needs none. Waits for nothing. Only the handler calls this, under the
-    /// queue's lock.
+    /// Whether there is space for a witness before `count` packets, the last of which precedes the program's packet
+    /// `next`. It may use the reserved part, because without a witness nothing might show the hardware queue's
+    /// progress. False if the proxy keeps packets without space and needs no witness. Does not wait. Only the handler
+    /// calls this, under the queue's lock.
     #[cold]
     pub(crate) fn has_room_for_witness(&self, hsa: &Hsa, next: u64, count: u64) -> bool {
         let ahead = self.reserved(hsa).saturating_sub(next);
@@ -203,13 +203,13 @@ impl Queue {
         !hsa.layout.keeps_overflow() && self.room.written() + count + 1 + ahead <= place + self.room.last_capacity()
     }
 
-    /// False when room did not come.
+    /// False if no space came.
     #[cold]
     fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) -> bool {
         let _errno = Errno::keep();
         let room = &self.room;
         let (mut seen, mut since) = (None, Instant::now());
-        // Switched off nothing is timed any more, and nobody is held up.
+        // When switched off, nothing is timed any more, and nobody is held up.
         while state::is_on(word::HSA) {
             let (left, is_empty) = self.left();
             if left != seen {
@@ -217,7 +217,7 @@ impl Queue {
             }
             let place = left.unwrap_or(0);
             let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
-            // Up to 5.7 several threads that go on at once fill the hardware's queue beyond its end: each waits by itself.
+            // Up to 5.7, several threads that continue at once overflow the hardware queue: each waits by itself.
             let remembers = !matches!(who, Wait::Reserving(_)) || keeps_overflow;
             let is_known_still = remembers && room.still.load(Ordering::Relaxed) == place;
             let is_still = is_known_still || since.elapsed() > STALL_TIME;
@@ -228,7 +228,7 @@ impl Queue {
                     room.capacity()
                 };
             room.limit.fetch_max(limit, Ordering::Relaxed);
-            // Where nothing timed is in flight, what fills the queue is not known: the proxy has to see to it.
+            // Without timed packets in flight, the queue's content is unknown: the proxy must handle it.
             if needed() <= limit {
                 return true;
             }
@@ -239,9 +239,9 @@ impl Queue {
                     _ => return true,
                 }
             }
-            // What the program's own queue would hold never waits for ever: the program may have to do something first,
-            // on this very thread. Up to 5.7 the proxy keeps one packet too many, and lets those of the same doorbell
-            // overtake it: so only the last one may be that.
+            // The wait for what the program's own queue would hold must end: the program may have to act first, on this
+            // very thread. Up to 5.7 the proxy keeps one packet too many, and lets those of the same doorbell overtake
+            // it, so only the last one may be that.
             let gives_up = match who {
                 Wait::HandingOver(next) if !keeps_overflow => {
                     let is_last = hsa().is_some_and(|hsa| self.reserved(hsa) <= next);
@@ -270,9 +270,9 @@ impl Queue {
         self.room.written() + ahead >= left + self.room.size
     }
 
-    /// Waits until threads that reserved packets before `first` write some of them. All that is written goes to the hardware at
-    /// the next doorbell, and up to 5.7 all of it has to find room there. False when there is nothing to wait for. A thread
-    /// that waits for itself gives up, for all.
+    /// Waits until threads that reserved packets before `first` write some of them. The next doorbell passes all
+    /// written packets to the hardware, and up to 5.7 all must have space there. False if there is nothing to wait for.
+    /// A thread that waits for itself gives up, for all.
     #[cold]
     fn wait_for_writers(&self, first: u64) -> bool {
         let (taken, unwritten) = (&self.room.taken, &self.room.unwritten);
@@ -291,7 +291,7 @@ impl Queue {
         true
     }
 
-    /// Waits until `count` slots are free, unless that will not be soon. For the handler.
+    /// Waits until `count` slots are free, unless that will take long. For the handler.
     #[inline]
     pub(crate) fn wait_for_slots(&self, count: u64) {
         let last = self.head.load(Ordering::Relaxed) + count;
@@ -308,7 +308,7 @@ impl Queue {
             return;
         }
         loop {
-            // Whoever needs a slot does not depend on another thread's getting a processor.
+            // A thread that needs a slot should not depend on another thread being scheduled.
             harvest::take_now();
             harvest::wake();
             std::thread::sleep(NAP);
@@ -316,7 +316,7 @@ impl Queue {
             if tail != seen {
                 (seen, since) = (tail, Instant::now());
             }
-            // Or a dispatch takes so long, or there is no harvester.
+            // Or a dispatch takes long, or there is no harvester.
             let is_free = last - tail <= self.slots.len() || tail == self.head.load(Ordering::Relaxed);
             if is_free {
                 return;
@@ -328,19 +328,19 @@ impl Queue {
         }
     }
 
-    /// How many packets have left the hardware's queue, and whether it is full for who reserved packet `first`.
+    /// Number of packets that have left the hardware queue, and whether the queue is full for packet `first`.
     pub(super) fn progress(&self, first: u64) -> (u64, bool) {
         let left = self.left().0.unwrap_or(0);
         (left, self.is_full(first, left))
     }
 
-    /// How many packets have left the hardware's queue: all up to that of the last dispatch, or of the last witness, that is
-    /// seen complete. And whether nothing that is still in it will tell.
+    /// Number of packets that have left the hardware queue: all up to the last dispatch or witness seen complete. And
+    /// whether no packet still in it will show its departure.
     fn left(&self) -> (Option<u64>, bool) {
         let tail = self.tail.load(Ordering::Acquire);
         let handed = self.room.handed.load(Ordering::Relaxed).max(tail);
         let (mut from, mut to) = (tail, handed);
-        // Packets complete nearly in order; any that did will do.
+        // Packets complete nearly in order, so any completed one is sufficient.
         while from < to {
             let middle = from + (to - from) / 2;
             let is_done = self.slots.side(middle).is_some_and(|side| side.watch.look().is_some());
@@ -348,7 +348,7 @@ impl Queue {
         }
         let position = from.checked_sub(1).and_then(|last| {
             let position = self.slots.side(last)?.position.load(Ordering::Acquire);
-            // Where the slot is used again, it says where its new packet is.
+            // If the slot was reused, it has the position of its new packet.
             let is_used_again = self.head.load(Ordering::Acquire) >= last + self.slots.len();
             (!is_used_again).then_some(position + 1)
         });
@@ -357,13 +357,13 @@ impl Queue {
     }
 }
 
-/// Who waits for room.
+/// Who waits for space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    /// A thread of the program that reserved packets from this one on: the handler's wait comes behind this one.
+    /// A thread of the program that reserved packets from this one on; the handler waits after it.
     Reserving(u64),
-    /// The handler, which could do without packets of its own.
+    /// The handler, which could omit its own packets.
     Adding,
-    /// The handler, which had the program's packets up to this one.
+    /// The handler, which received the program's packets up to this one.
     HandingOver(u64),
 }

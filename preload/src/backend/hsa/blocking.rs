@@ -1,16 +1,16 @@
-//! Copies and fills that HSA makes within a call: `hsa_memory_copy` and `hsa_amd_memory_fill`.
+//! Copies and fills that complete within an HSA call: `hsa_memory_copy` and `hsa_amd_memory_fill`.
 //!
-//! They have no signal, and nobody tells which part of the call was the transfer, or who made it: the processor where it
-//! reaches both ends, else an engine or a kernel of the run-time's own. So they are recorded with the call's time, apart
-//! from copies that have times of their own.
+//! They have no signal, and nothing shows which part of the call was the transfer, or what performed it: the CPU if it
+//! can access both ends, else an engine or a kernel of the run-time. They are therefore recorded with the call's time,
+//! separately from copies with exact times.
 //!
-//! Absent on purpose: images (`hsa_ext_image_*`), files (`hsa_amd_ais_file_*`) and shared virtual memory that migrates:
-//! these are calls, which say no route.
+//! Deliberately not recorded: images (`hsa_ext_image_*`), files (`hsa_amd_ais_file_*`) and migration of shared virtual
+//! memory, whose calls show no route.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 use super::agent::{self, UNKNOWN};
-use super::copy::way;
+use super::copy::direction_of;
 use super::{Hsa, hook, hsa};
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
@@ -41,7 +41,7 @@ impl Originals {
     }
 }
 
-/// When a call began; 0 when nothing is to be done about it.
+/// Begin of a call; 0 if it is not recorded.
 fn began() -> u64 {
     if state::is_on(word::HSA) && control::is_wanted(wanted::COPY) {
         clock::now()
@@ -50,7 +50,7 @@ fn began() -> u64 {
     }
 }
 
-/// Whose memory is at an address; what HSA does not know is the host's.
+/// Agent that owns an address; memory unknown to HSA belongs to the host.
 fn owner(hsa: &Hsa, address: *const c_void) -> u32 {
     let mut info = PointerInfo {
         size: size_of::<PointerInfo>() as u32,
@@ -71,7 +71,7 @@ fn owner(hsa: &Hsa, address: *const c_void) -> u32 {
     hsa.agents.index(info.owner)
 }
 
-/// A call succeeded: records it. What is asked about its memory is asked behind it, so that its time stays its own.
+/// Records a successful call. Queries about its memory follow it, so that its time is not affected.
 fn done(start: u64, record: impl FnOnce(CallCopy) -> CallCopy) {
     let end = clock::now();
     wall((), || {
@@ -106,7 +106,7 @@ unsafe extern "C" fn copy(dst: *mut c_void, src: *const c_void, bytes: usize) ->
                 src: src as u64,
                 src_agent: from,
                 dst_agent: to,
-                direction: way(hsa, to, from),
+                direction: direction_of(hsa, to, from),
                 ..record
             }
         });

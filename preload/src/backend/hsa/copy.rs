@@ -1,15 +1,15 @@
-//! Copies that the GPU's engines make: timed in place on their own signals, nothing added.
+//! Copies by the GPU's engines: timed in place on their own signals, with nothing added.
 //!
-//! A copy whose signal cannot be watched gets a signal of ours, see [`super::proxy`]; where that fails too it is recorded
-//! without a time and counted.
+//! A copy whose signal cannot be watched gets one of the collector's, see [`super::proxy`]; if that fails too, it is
+//! recorded untimed and counted.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
 mod call;
 mod copy_slots;
 
+pub(super) use self::call::direction_of;
 pub(crate) use self::call::patch;
-pub(super) use self::call::way;
 pub(crate) use self::copy_slots::{forget_all, in_flight};
 
 use self::copy_slots::{place, release, reserve, taken};
@@ -28,8 +28,8 @@ use std::sync::OnceLock;
 /// Source of a copy record: in place on its own signal.
 const IN_PLACE: u16 = 1;
 
-/// Which engine makes a copy: the run-time's own kernels do inside a GPU's memory, and everywhere when DMA is switched off or
-/// the GPU has no engine for it (`GpuAgent::GetBlitObject`, amd_gpu_agent.cpp of ROCr 5.2 to 7.2).
+/// Engine of a copy: kernels of the run-time copy within a GPU's memory, and everywhere if DMA is switched off or the
+/// GPU has no engine for it (`GpuAgent::GetBlitObject`, amd_gpu_agent.cpp of ROCr 5.2 to 7.2).
 fn made_by(request: &Request) -> u16 {
     static IS_DMA_OFF: OnceLock<bool> = OnceLock::new();
     let is_inside = request.direction == direction::D2D && request.src_agent == request.dst_agent;
@@ -42,36 +42,36 @@ fn made_by(request: &Request) -> u16 {
     }
 }
 
-/// The direction between memory of two agents, by their dense indices.
+/// Direction between memory of two agents, by dense index.
 pub(crate) fn between(dst: u32, src: u32) -> u16 {
-    hsa().map_or(direction::UNKNOWN, |hsa| way(hsa, dst, src))
+    hsa().map_or(direction::UNKNOWN, |hsa| direction_of(hsa, dst, src))
 }
 
-/// What a copy is about, from the arguments of the call.
+/// A requested copy, from the call's arguments.
 struct Request {
     dst: u64,
     dst_agent: u32,
     src: u64,
     src_agent: u32,
-    /// None where the call does not tell.
+    /// `None` if the call does not show it.
     bytes: Option<u64>,
     direction: u16,
 }
 
-/// A copy that is being handed to the run-time.
+/// A copy that is being passed to the run-time.
 enum Begun {
     /// Not recorded.
     Not,
-    /// Watched at this place.
+    /// Watched in this slot.
     Watched(usize),
-    /// The same, with a signal of ours.
+    /// Watched in this slot, on a signal of the collector's.
     Proxied(usize, SignalHandle),
-    /// Without a time.
+    /// Untimed.
     Untimed(Copy),
 }
 
 impl Begun {
-    /// The signal for the run-time.
+    /// Signal for the run-time.
     fn signal(&self, own: SignalHandle) -> SignalHandle {
         if let Self::Proxied(_, proxy) = self {
             *proxy
@@ -84,11 +84,11 @@ impl Begun {
 /// How a copy may be timed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// On its own signal, or on one of ours where that cannot be watched.
+    /// On its own signal, or on one of the collector's if that cannot be watched.
     OnAny,
-    /// On its own signal alone: the program keeps the place where it stands.
+    /// On its own signal only, because the program keeps the structure that contains it.
     OnOwn,
-    /// Not at all: its signal is that of other copies too.
+    /// Not at all: other copies share its signal.
     Not,
 }
 
@@ -98,7 +98,7 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: H
         return Begun::Not;
     }
     wall(Begun::Not, || {
-        // A copy without a signal is refused by the run-time.
+        // The run-time refuses a copy without a signal.
         if handle == 0 {
             return Begun::Not;
         }
@@ -113,7 +113,7 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: H
         let (Some(request), Some(process)) = (request(), process::get()) else {
             return Begun::Not;
         };
-        // The run-time does nothing at all then, and leaves the signal as it is.
+        // In this case the run-time does nothing and leaves the signal unchanged.
         if request.bytes == Some(0) {
             return Begun::Not;
         }
@@ -122,7 +122,7 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: H
     })
 }
 
-/// The record of a copy that is handed over now by `thread`, where that has a ring.
+/// Record of a copy that `thread` submits now, if it has a ring.
 fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
     Copy {
         submit: clock::now(),
@@ -141,7 +141,7 @@ fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
     }
 }
 
-/// Watches the copy's signal in place, else one of ours that stands in for it.
+/// Watches the copy's signal in place, or else a substitute.
 fn watch(record: Copy, handle: SignalHandle, how: How) -> Begun {
     let Some(number) = (how != How::Not).then(reserve).flatten() else {
         return Begun::Untimed(record);
@@ -155,7 +155,7 @@ fn watch(record: Copy, handle: SignalHandle, how: How) -> Begun {
         harvest::began(1);
         return Begun::Watched(number);
     }
-    // A signal of ours needs the thread that passes it on.
+    // A substitute needs the thread that forwards it.
     if how == How::OnAny
         && harvest::start_thread()
         && let Some(proxy) = hsa().and_then(proxy::get)
@@ -214,12 +214,12 @@ fn recorded(record: &Copy, flags: u8) {
     }
 }
 
-/// Records the copies that completed; under the harvester's lock.
+/// Records the completed copies; under the harvester's lock.
 pub(crate) fn harvest(hsa: &Hsa) -> usize {
     taken().filter(|number| harvest_one(hsa, *number)).count()
 }
 
-/// The run-time shuts down: what has not completed is recorded without times. Under the harvester's lock.
+/// Shutdown of the run-time: incomplete copies are recorded untimed. Under the harvester's lock.
 pub(crate) fn lose_all() {
     for number in taken() {
         let item = place(number);
@@ -238,7 +238,7 @@ pub(crate) fn lose_all() {
     }
 }
 
-/// Records the copy at a place when it completed.
+/// Records the copy in a slot if it has completed.
 fn harvest_one(hsa: &Hsa, number: usize) -> bool {
     let item = place(number);
     let Some([begin, end]) = item.watch.look() else {

@@ -1,10 +1,9 @@
-//! The driver's system clock: what the run-times convert the GPU's ticks to.
+//! The driver's system clock, to which the run-times convert GPU ticks.
 //!
-//! It is CLOCK_BOOTTIME as the kernel has it. A process in a time namespace reads another one, and so does whoever asks
-//! HSA 6 and later for the time: these read the process's own. So times of the GPU are compared with the process's clock
-//! first; until some were seen, or when one cannot be, nothing is known of HSA's clock. Then the driver is asked itself, and
-//! only where it differs its clock is sampled from then on: the viewer converts by the samples.
-//! Nothing is opened in a program whose times are right.
+//! It is the kernel's CLOCK_BOOTTIME. A process in a time namespace reads a different one, and HSA 6 and later return
+//! the process's. GPU times are therefore first compared with the process's clock; until some were seen, or if one is
+//! impossible, nothing is known of HSA's clock. Then the driver is asked, and only if its clock differs, it is sampled
+//! from then on: the viewer converts by the samples. In a program with correct times, no file is opened.
 //! Source: `AMDKFD_IOC_GET_CLOCK_COUNTERS` (linux/kfd_ioctl.h).
 
 #![expect(unsafe_code, reason = "an ioctl")]
@@ -30,35 +29,34 @@ struct Counters {
 /// `_IOWR('K', 0x05, struct kfd_ioctl_get_clock_counters_args)`.
 const GET_CLOCK_COUNTERS: libc::c_ulong = 0xc000_4b05 | (size_of::<Counters>() as libc::c_ulong) << 16;
 
-/// Clocks that differ by less count as one, ns: as the viewer has it.
+/// Maximum difference of equal clocks, ns; the viewer has the same value.
 const SAME_CLOCK_LIMIT: u64 = 20_000;
 
-/// By how much the system domain's clock was ahead of CLOCK_BOOTTIME when it was looked at last, ns, as an i64's bits.
+/// Offset of the system domain's clock to CLOCK_BOOTTIME at the last reading, ns, as an i64's bits.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 
-/// What is known of the clock that GPU times are in.
+/// Which clock GPU times are in.
 static KNOWN: AtomicU64 = AtomicU64::new(UNKNOWN);
-/// No time of the GPU was seen yet.
+/// No GPU time was seen yet.
 const UNKNOWN: u64 = 0;
-/// It is what HSA says.
+/// HSA's clock.
 const HSA: u64 = 1;
-/// It is the driver's, and this process reads it nowhere.
+/// The driver's clock, which this process cannot read otherwise.
 const DRIVER: u64 = 2;
-/// It is neither HSA's nor one that the driver tells.
+/// Neither HSA's clock nor one that the driver reports.
 const FOREIGN: u64 = 3;
 
-/// Nothing can be said of times of the GPU: they are kept as they come.
+/// Whether the clock of GPU times is unknown: they are kept unchanged.
 pub(crate) fn is_foreign() -> bool {
     KNOWN.load(Ordering::Relaxed) == FOREIGN
 }
 
-/// The system domain's time at a time of CLOCK_BOOTTIME, ns: near enough to tell a time that cannot be.
+/// Approximate time of the system domain at a CLOCK_BOOTTIME, ns: exact enough to detect an impossible time.
 pub(crate) fn about(boottime: u64) -> u64 {
     boottime.wrapping_add(AHEAD.load(Ordering::Relaxed))
 }
 
-/// By how much the driver's clock is ahead of this process's CLOCK_BOOTTIME, and how exactly that is known, ns. None where
-/// there is no such driver.
+/// Offset of the driver's clock to this process's CLOCK_BOOTTIME, and its error, ns. `None` without such a driver.
 fn ahead() -> Option<(i64, u64)> {
     let _errno = Errno::keep();
     // SAFETY: the path is terminated.
@@ -81,8 +79,8 @@ fn ahead() -> Option<(i64, u64)> {
     found
 }
 
-/// What the system domain's clock shows when CLOCK_BOOTTIME shows `boottime`, ns: the driver's where that is another one,
-/// else what HSA says. 0 when it does not answer, or when it is not known yet which it is.
+/// Time of the system domain at CLOCK_BOOTTIME `boottime`, ns: the driver's if that is a different clock, else HSA's. 0
+/// if it does not answer, or if the clock is not yet known.
 pub(crate) fn time_at(boottime: u64, hsa: impl FnMut() -> u64) -> u64 {
     let found = match KNOWN.load(Ordering::Relaxed) {
         HSA => clock::ahead(hsa),
@@ -94,7 +92,7 @@ pub(crate) fn time_at(boottime: u64, hsa: impl FnMut() -> u64) -> u64 {
     boottime.wrapping_add_signed(ahead)
 }
 
-/// HSA starts, and has this clock. One that is not CLOCK_BOOTTIME is asked of the driver already (5.x).
+/// HSA starts with this clock. If it is not CLOCK_BOOTTIME, it is the driver's already (5.x).
 pub(crate) fn began(hsa: impl FnMut() -> u64) {
     let (ahead, width) = clock::ahead(hsa).unwrap_or((0, 0));
     AHEAD.store(ahead.cast_unsigned(), Ordering::Relaxed);
@@ -106,11 +104,11 @@ pub(crate) fn began(hsa: impl FnMut() -> u64) {
     }
 }
 
-/// Times of the GPU that are compared with the process's clock.
+/// Number of GPU times that are compared with the process's clock.
 const FIRST_TIMES: u64 = 16;
 static FIRST: AtomicU64 = AtomicU64::new(FIRST_TIMES);
 
-/// Work of these times, ns, was submitted at that tick and is complete. Asks the driver when it cannot be so.
+/// Checks times of completed work, ns, which was submitted at tick `submit`. Asks the driver if they are impossible.
 #[inline]
 pub(crate) fn saw(begin: u64, end: u64, submit: u64) {
     if FIRST.load(Ordering::Relaxed) > 0 {
@@ -127,7 +125,7 @@ fn compare(begin: u64, end: u64, submit: u64) {
     }
     let Some(process) = process::get() else { return };
     let (now, ticks) = (clock::boottime(), clock::now());
-    // Only two moments of both clocks are known here; what is between is near enough.
+    // Only two points of both clocks are known here; interpolation between them is exact enough.
     let (first, began) = process.started_at();
     let run = u128::from(ticks.wrapping_sub(first)).max(1);
     let since = u128::from(submit.saturating_sub(first)) * u128::from(now.saturating_sub(began)) / run;
@@ -145,11 +143,11 @@ fn compare(begin: u64, end: u64, submit: u64) {
     ask();
 }
 
-/// Asks the driver whose clock the times of the GPU are in, once: whether that was now.
+/// Determines the clock of GPU times by asking the driver, once; returns whether that was now.
 #[cold]
 pub(crate) fn ask() -> bool {
     FIRST.store(0, Ordering::Relaxed);
-    // Until the answer is there no other thread doubts a time.
+    // No other thread doubts a time until the answer is known.
     let first = KNOWN.compare_exchange(UNKNOWN, FOREIGN, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
         return false;
@@ -169,7 +167,7 @@ pub(crate) fn ask() -> bool {
     true
 }
 
-/// What is farther from the process's clock is of another clock, ns.
+/// Minimum difference to the process's clock that shows a different clock, ns.
 const OTHER_CLOCK_LIMIT: u64 = 200_000;
 
 fn say(ahead: i64, width: u64) {

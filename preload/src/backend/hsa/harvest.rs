@@ -1,8 +1,8 @@
-//! Turns completed work into records: by one thread for all queues and copies, and a last time at every end.
+//! Turns completed work into records: one thread for all queues and copies, and a final pass at every end.
 //!
-//! Nobody waits for that thread ([`worker`]). A thread of the program that waited for the GPU takes what is done itself, so
-//! that a sudden end loses little. At the end of a queue, of the run-time, or of the process the thread that ends it
-//! drains what is left, for a bounded time.
+//! Nobody waits for that thread ([`worker`]). A thread of the program that waited for the GPU takes completed work
+//! itself, so that a sudden end loses little. At the end of a queue, the run-time or the process, the ending thread
+//! drains the rest, for a bounded time.
 
 mod affinity;
 mod check;
@@ -27,20 +27,20 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an end waits for work that makes no progress.
+/// Time that an end waits for work without progress.
 const STALL_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long an end waits at all.
+/// Maximum time that an end waits.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 const BATCH: usize = 64;
 
-/// Queues to harvest. The lock is held over a pass, so that an end waits for it.
+/// Queues to harvest. The lock is held during a pass, so that an end waits for it.
 static QUEUES: Mutex<Vec<&'static Queue>> = Mutex::new(Vec::new());
 
 fn queues() -> MutexGuard<'static, Vec<&'static Queue>> {
     QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A queue begins.
+/// Adds a queue.
 pub(crate) fn begin(queue: &'static Queue) {
     let mut all = queues();
     all.push(queue);
@@ -51,9 +51,9 @@ pub(crate) fn begin(queue: &'static Queue) {
     start_thread();
 }
 
-/// A queue ends: drains it. True when nothing of it is in flight.
+/// Removes and drains a queue. True if nothing of it is in flight.
 pub(crate) fn end(queue: &'static Queue) -> bool {
-    leave_to_the_thread(|| in_flight(queue) == 0);
+    leave_to_harvester(|| in_flight(queue) == 0);
     let mut all = queues();
     let drained = hsa().is_some_and(|hsa| {
         let is_done = drain(|| queue_pass(hsa, queue), || in_flight(queue) == 0);
@@ -66,12 +66,12 @@ pub(crate) fn end(queue: &'static Queue) -> bool {
     drained
 }
 
-/// What a queue has in flight will not be seen to complete: recorded without times. Under the lock.
+/// Records a queue's work in flight untimed, because it will not be seen to complete. Under the lock.
 fn lose(hsa: &Hsa, queue: &'static Queue) {
     lose_until(hsa, queue, queue.head.load(Ordering::Acquire), |_| ());
 }
 
-/// The same before a sequence number; `missed` gets each signal of ours that did not come.
+/// As `lose`, before a sequence number; `missed` receives each signal of ours that did not complete.
 fn lose_until(hsa: &Hsa, queue: &'static Queue, head: u64, missed: impl Fn(u64)) {
     let tail = queue.tail.load(Ordering::Relaxed);
     for sequence in tail..head {
@@ -87,8 +87,8 @@ fn lose_until(hsa: &Hsa, queue: &'static Queue, head: u64, missed: impl Fn(u64))
     ended(head - tail);
 }
 
-/// Records what a queue completed behind dispatches that were not seen to complete, and these without times: nobody takes
-/// them any more, and without a witness behind them nothing proves that they are complete. Under the lock.
+/// Records completed dispatches after incomplete ones, and the incomplete ones untimed: nobody will take them later,
+/// and without a following witness nothing proves that they are complete. Under the lock.
 fn lose_overtaken(hsa: &Hsa, queue: &'static Queue) {
     let (tail, head) = (queue.tail.load(Ordering::Relaxed), queue.head.load(Ordering::Acquire));
     let is_done = |sequence: &u64| {
@@ -102,7 +102,7 @@ fn lose_overtaken(hsa: &Hsa, queue: &'static Queue) {
     }
 }
 
-/// The run-time starts: queues of an earlier one, or of a parent, are none of this one's.
+/// The run-time starts: drops queues of an earlier one, or of the parent process.
 pub(crate) fn forget_all() {
     if let Ok(mut all) = QUEUES.try_lock() {
         all.clear();
@@ -112,7 +112,7 @@ pub(crate) fn forget_all() {
     BARRED.store(0, Ordering::Relaxed);
 }
 
-/// The program learned that work is done: so do we, when nobody else is at it.
+/// The program saw work complete: harvest too, unless another thread does.
 #[inline]
 fn now() {
     if state::is_on(word::HSA) && is_busy() {
@@ -120,7 +120,7 @@ fn now() {
     }
 }
 
-/// Takes what is complete, when this thread can record it; else the harvesting thread does, soon.
+/// Takes completed work, if this thread can record it; otherwise the harvesting thread does, soon.
 #[inline(never)]
 pub(crate) fn take_now() {
     if !thread::can_record() {
@@ -133,36 +133,36 @@ pub(crate) fn take_now() {
     }
 }
 
-/// Dispatches and copies that were begun, by the program's threads, and those that were recorded, by the harvester mostly.
+/// Numbers of dispatches and copies begun, by the program's threads, and recorded, mostly by the harvester.
 static BEGUN: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
 static ENDED: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
-/// 1 while the thread takes a long nap.
+/// 1 while the thread sleeps for long.
 static IDLE: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
 
-/// Threads of the program in a call that waits for the GPU.
+/// Number of the program's threads in a call that waits for the GPU.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
-/// A thread begins to wait: it needs no processor, so the harvest may be more eager.
+/// A thread begins to wait: it needs no CPU, so the harvest may be more frequent.
 #[inline]
 pub(crate) fn wait_begins() {
     WAITING.fetch_add(1, Ordering::Relaxed);
 }
 
-/// It waits no more; what it waited for is taken.
+/// A thread's wait has ended: takes what it waited for.
 #[inline]
 pub(crate) fn wait_ends() {
     WAITING.fetch_sub(1, Ordering::Relaxed);
     now();
 }
 
-/// 1 while nothing may begin.
+/// 1 while no work may begin.
 static BARRED: Apart<AtomicU64> = Apart::new(AtomicU64::new(0));
-/// 1 once work began of which nobody will know when it ends.
+/// 1 once work began whose end nobody will see.
 static UNSEEN: AtomicU64 = AtomicU64::new(0);
 
-/// Runs `body` while no GPU is at work, and keeps work back meanwhile. None where one is, or may be.
+/// Runs `body` while no GPU works, and delays new work meanwhile. `None` if a GPU works, or may.
 pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Option<T> {
-    // SeqCst, as in `hold`: either this sees the work or the work sees this.
+    // SeqCst, as in `hold`: either this sees the work, or the work sees this.
     if BARRED.swap(1, Ordering::SeqCst) != 0 {
         return None;
     }
@@ -173,7 +173,7 @@ pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Work is about to begin: not now.
+/// Delays new work while that is required.
 #[cold]
 fn hold() {
     while BARRED.load(Ordering::SeqCst) != 0 {
@@ -181,14 +181,14 @@ fn hold() {
     }
 }
 
-/// Work begins that nobody will see to end.
+/// Work begins whose end nobody will see.
 #[cold]
 pub(crate) fn began_unseen() {
     UNSEEN.store(1, Ordering::SeqCst);
     hold();
 }
 
-/// Work begins.
+/// Counts work that begins.
 #[inline]
 pub(crate) fn began(count: u64) {
     BEGUN.fetch_add(count, Ordering::SeqCst);
@@ -200,7 +200,7 @@ pub(crate) fn began(count: u64) {
     }
 }
 
-/// Work was recorded, or will never be.
+/// Counts work that was recorded, or never will be.
 #[inline]
 pub(crate) fn ended(count: u64) {
     ENDED.fetch_add(count, Ordering::Relaxed);
@@ -210,16 +210,16 @@ fn is_busy() -> bool {
     ENDED.load(Ordering::Relaxed) != BEGUN.load(Ordering::Relaxed)
 }
 
-/// Which end.
+/// Kind of end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The run-time shuts down: it is not called any more.
+    /// Shutdown of the run-time: it is not called any more.
     Shutdown,
-    /// The process ends.
+    /// Exit of the process.
     Exit,
 }
 
-/// 1 when the end of the process waited in vain: it waits once.
+/// 1 once the end of the process waited without success: it waits only once.
 static GAVE_UP: AtomicU64 = AtomicU64::new(0);
 
 /// Drains everything.
@@ -228,8 +228,8 @@ pub(crate) fn last(which: End) {
         return;
     };
     observed::look_again();
-    leave_to_the_thread(|| !is_busy());
-    // Bounded: a signal handler may have ended the process in the middle of a pass.
+    leave_to_harvester(|| !is_busy());
+    // Bounded, because a signal handler may have ended the process in the middle of a pass.
     let Some(mut all) = (0..2000).find_map(|_| {
         let lock = QUEUES.try_lock().ok();
         if lock.is_none() {
@@ -246,7 +246,7 @@ pub(crate) fn last(which: End) {
         );
     if !is_empty {
         pass(hsa, &all);
-        // What a thread takes that cannot record is lost; the viewer finds it in the flight file.
+        // Work taken by a thread that cannot record is lost; if left, the viewer finds it in the flight file.
         if which == End::Exit && thread::can_record() {
             all.iter().for_each(|queue| lose_overtaken(hsa, queue));
         }
@@ -282,9 +282,9 @@ fn drain(mut step: impl FnMut() -> usize, is_done: impl Fn() -> bool) -> bool {
     }
 }
 
-/// What this thread took would be lost when it cannot record: then it waits, bounded as a drain is, until the harvesting
-/// thread has taken all.
-fn leave_to_the_thread(is_done: impl Fn() -> bool) {
+/// If this thread cannot record, work that it took would be lost: it waits instead, bounded like a drain, until the
+/// harvesting thread has taken all.
+fn leave_to_harvester(is_done: impl Fn() -> bool) {
     if thread::can_record() {
         return;
     }
@@ -310,12 +310,12 @@ fn pass(hsa: &Hsa, all: &[&'static Queue]) -> usize {
     all.iter().map(|queue| queue_pass(hsa, queue)).sum::<usize>() + copy::harvest(hsa)
 }
 
-/// Takes what a queue completed, in order; stops at the first dispatch that runs.
+/// Takes a queue's completed work in order; stops at the first incomplete dispatch.
 fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
     let mut done = 0;
     loop {
         let tail = queue.tail.load(Ordering::Relaxed);
-        // Acquire: pairs with the handler's release; the slots are seen.
+        // Acquire: pairs with the handler's release; the slots are visible.
         let head = queue.head.load(Ordering::Acquire);
         let mut spans = [[0u64; 2]; BATCH];
         let mut count = 0;
@@ -342,7 +342,7 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
         for (span, sequence) in spans.iter().zip(tail..) {
             record(hsa, queue, sequence, *span, &line);
         }
-        // Release: pairs with the handler's acquire; the slots may be used again.
+        // Release: pairs with the handler's acquire; the slots may be reused.
         queue.tail.store(tail + count as u64, Ordering::Release);
         ended(count as u64);
         done += count;
@@ -358,11 +358,11 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     let before = side.watch.keep_span(span);
     side.watch.free();
     if record.dispatch_id == 0 {
-        // It told how far the hardware has come, no more.
+        // It only showed the progress of the hardware.
         return;
     }
     let ticks = span;
-    // Those of the dispatch that had the signal before are none.
+    // Times of the signal's previous dispatch are not times of this one.
     let is_stale = before == Some(span) && span[1] != 0;
     let span = if is_stale { [0; 2] } else { span };
     let (span, mut flags) = line.times(hsa, queue, span);

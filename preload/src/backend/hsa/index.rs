@@ -1,6 +1,6 @@
-//! Joins packets to calls: the thread that reserves a packet's place in a queue notes there which call it is in.
+//! Joins packets with calls: the thread that reserves a packet stores its current call there.
 //!
-//! The packets themselves may be handed over by any thread, so the handler's thread says nothing.
+//! Any thread may pass the packets on, so the handler's thread is no indication.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
@@ -42,7 +42,7 @@ impl Originals {
 }
 
 impl Originals {
-    /// A function that reserves packets.
+    /// The first function that reserves packets.
     pub(crate) const fn first_add(&self) -> Add {
         let [add, ..] = self.add;
         add
@@ -56,7 +56,7 @@ fn note(hsa: &Hsa, handle: *const HsaQueue, first: u64, count: u64) {
             if state::is_on(word::HSA) {
                 note_in(queue, first, count);
             }
-            // Queues stay intercepted when all is switched off.
+            // Queues stay intercepted when everything is switched off.
             queue.reserve(hsa, handle, first, count);
         }
     });

@@ -1,6 +1,6 @@
-//! The program's `hsa_init`: the one call of HSA that cannot be seen from the tables, because they come to us in it.
+//! The program's `hsa_init`: the one HSA call that the tables cannot show, because they arrive during it.
 //!
-//! Once the tables are there, further calls go through their stubs and are not counted here.
+//! Once the tables have arrived, further calls pass their stubs and are not counted here.
 
 #![expect(unsafe_code, reason = "exported in front of the run-time's function of this name")]
 
@@ -15,29 +15,29 @@ use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
 
-/// `HSA_STATUS_ERROR`: there is no run-time behind us.
+/// `HSA_STATUS_ERROR`: there is no run-time.
 const ERROR: Status = 0x1000;
 /// Number of `hsa_init` in the core table.
 const OPERATION: u16 = 0;
 
-/// The variable that names tools to the run-time.
+/// Variable that names tools to the run-time.
 const TOOLS: &CStr = c"HSA_TOOLS_LIB";
 
 /// The function's name.
 pub(crate) const NAME: &CStr = c"hsa_init";
-/// What the run-time's file name begins with.
+/// Start of the run-time's file name.
 pub(crate) const LIBRARY: &str = "libhsa-runtime64.so";
 
 type Init = unsafe extern "C" fn() -> Status;
 
-/// The run-time's function; 0 not found yet.
+/// The run-time's function; 0 until found.
 static REAL: AtomicU64 = AtomicU64::new(0);
 
 fn find() -> Option<Init> {
     let mut address = REAL.load(Ordering::Acquire);
     if address == 0 {
         let _errno = Errno::keep();
-        // The run-time may be in a scope of its own, when something opened it locally.
+        // The run-time may be in a separate scope, if it was opened locally.
         let found = wall(None, || {
             thread::aside(|| real::next(NAME).or_else(|| real::loaded(LIBRARY)?.0.symbol(NAME)))
         });
@@ -48,13 +48,13 @@ fn find() -> Option<Init> {
     Some(unsafe { std::mem::transmute::<*mut c_void, Init>(address as usize as *mut c_void) })
 }
 
-/// A program looked the run-time's function up: gives ours.
+/// A program looked up the run-time's function: returns ours.
 pub(crate) fn found(address: *mut c_void) -> *mut c_void {
     let _ = REAL.compare_exchange(0, address as u64, Ordering::AcqRel, Ordering::Relaxed);
     hsa_init as extern "C" fn() -> Status as *mut c_void
 }
 
-/// `hsa_init`, in front of the run-time's.
+/// `hsa_init` of the collector, before the run-time's.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_init() -> Status {
     let Some(original) = find() else { return ERROR };
@@ -62,7 +62,7 @@ pub extern "C" fn hsa_init() -> Status {
     let is_first = word(word::HSA).load(Ordering::Acquire) == state::COLD;
     let call = if is_first { wall(None, || enter(before)) } else { None };
     let named = if is_first {
-        wall(None, Named::where_nobody_is)
+        wall(None, Named::if_no_tool_is_named)
     } else {
         None
     };
@@ -75,13 +75,13 @@ pub extern "C" fn hsa_init() -> Status {
     status
 }
 
-/// The run-time is told of this library by a variable, for so long. Up to 5.2 it asks nobody else for tools, and a program
-/// that drops its environment dropped the launcher's variable too.
+/// Names this library in the variable for the duration of the call. Up to 5.2 the run-time finds tools only by it, and
+/// a program that drops its environment dropped the launcher's variable too.
 struct Named;
 
 impl Named {
-    /// None where a tool is named: by the launcher, which named this library, or by the program, which has its reasons.
-    fn where_nobody_is() -> Option<Self> {
+    /// `None` if a tool is named: by the launcher, which named this library, or by the program, on purpose.
+    fn if_no_tool_is_named() -> Option<Self> {
         let _errno = Errno::keep();
         config::config()?;
         // SAFETY: asks whether there is such a variable.
@@ -119,7 +119,7 @@ fn enter(before: u64) -> Option<Call> {
 }
 
 fn exit(call: &Call, status: Status, before: u64) {
-    // A forked child returning from its parent's call has no ring of that call.
+    // A forked child that returns from its parent's call has no ring for that call.
     if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
         return;
     }

@@ -1,8 +1,8 @@
-//! Creation and end of queues: those of GPUs are made as intercepted ones, where that is possible.
+//! Creation and destruction of queues: those of GPUs are created as intercepted queues if possible.
 //!
-//! A queue by a descriptor (`hsa_amd_queue_create`, ROCr 1.21) is intercepted when it is a plain one, which gets its priority
-//! and its compute units afterwards; others stay the run-time's own. A counted queue is the run-time's to share out, and is
-//! observed.
+//! A queue created by a descriptor (`hsa_amd_queue_create`, ROCr 1.21) is intercepted if it is a plain one; it then
+//! gets its priority and compute units. Others stay plain queues of the run-time. Counted queues are shared by the
+//! run-time, so they are observed.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
@@ -32,23 +32,23 @@ use roctop_ring::writer::Words;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Numbers given to queues.
+/// Number of the last queue.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Proxies of cooperative queues by their agents. An agent has one such queue, which all that ask for it share; it ends
-/// with the run-time, and a proxy that ended before would take it along.
+/// Proxies of cooperative queues, by agent. An agent has one such queue, which all users share. It ends with the
+/// run-time, and destroying its proxy earlier would destroy it too.
 static COOPERATIVE: Mutex<Vec<(AgentHandle, u64)>> = Mutex::new(Vec::new());
 
 fn cooperative() -> MutexGuard<'static, Vec<(AgentHandle, u64)>> {
     COOPERATIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Did any queue of the process come by here?
+/// Whether any queue of the process was created through these hooks.
 pub(crate) fn has_queue() -> bool {
     NUMBER.load(Ordering::Relaxed) != 0
 }
 
-/// The run-time shuts down, and its agents' queues with it.
+/// Shutdown of the run-time, which ends its agents' queues.
 pub(crate) fn forget_cooperative() {
     cooperative().clear();
 }
@@ -82,18 +82,18 @@ pub(crate) fn patch(core: Table, amd: Table, layout: AmdLayout) {
     }
 }
 
-/// Are cooperative queues only observed? HIP up to 5.7 gives their packets no signals, and it never shuts HSA down; to
-/// others the proxy would be told as leaked at the end.
+/// Whether cooperative queues are only observed. HIP up to 5.7 gives their packets no signals, and never shuts HSA
+/// down; later ones would report the proxy as leaked.
 fn is_observed(hsa: &Hsa) -> bool {
     hsa.layout.shares_cooperative_queue() || hip::library().is_none()
 }
 
-/// How a queue is made.
+/// How a queue is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// By a proxy, for our handler.
+    /// As a proxy, for our handler.
     Interception,
-    /// By the run-time's function, only to be observed.
+    /// By the run-time's function, and observed.
     Observation,
     /// By another tool's function, which may have made a proxy.
     Tool,
@@ -137,7 +137,7 @@ unsafe extern "C" fn create(
     made.unwrap_or_else(|| make(hsa.core.queue_create))
 }
 
-/// Makes a queue whose dispatches are seen; none where it is none of those, or cannot be made so.
+/// Creates a queue whose dispatches are seen; `None` if it is not such a queue, or that fails.
 ///
 /// # Safety
 /// There is room for a pointer at `out`, and `make` writes the queue there when it succeeds.
@@ -162,7 +162,7 @@ unsafe fn create_seen(
         By::Observation | By::Tool => hsa.core.queue_create,
     });
     if status != SUCCESS && by == By::Interception {
-        // A proxy may be refused where a plain queue is not.
+        // The run-time may refuse a proxy where it accepts a plain queue.
         let plain = make(hsa.core.queue_create);
         if plain == SUCCESS {
             level::step_down(Level::Program, Reason::NoProxy, gpu.index);
@@ -179,8 +179,8 @@ unsafe fn create_seen(
     if is_cooperative {
         cooperative().push((agent, handle as u64));
         if is_proxy_of_sdk && hsa.layout.shares_cooperative_queue() {
-            // 7.2 crashes when it ends an agent whose cooperative queue has the SDK's proxy (with the SDK alone as
-            // well): one start more, and it ends with the process.
+            // 7.2 crashes when it ends an agent whose cooperative queue has the SDK's proxy (also with the SDK alone):
+            // one more `hsa_init` makes it end with the process.
             // SAFETY: a plain call of the original.
             unsafe { (hsa.core.init)() };
         }
@@ -202,7 +202,8 @@ unsafe fn create_seen(
     Some(status)
 }
 
-/// So many queues by descriptors; as the run-time does, each is made that can be, and the first error is the answer.
+/// Creates several queues by descriptors. As in the run-time, each possible one is created, and the first error is
+/// returned.
 unsafe extern "C" fn create_described(agent: AgentHandle, first: *mut QueueDescriptor, count: u32) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     let Some(original) = hsa.amd.queue_create else {
@@ -236,7 +237,8 @@ unsafe extern "C" fn create_described(agent: AgentHandle, first: *mut QueueDescr
     answer
 }
 
-/// Makes the queue of a plain descriptor so that its dispatches are seen; none where it is none of those, or cannot be made so.
+/// Creates the queue of a plain descriptor so that its dispatches are seen; `None` if it is not such a queue, or that
+/// fails.
 ///
 /// # Safety
 /// `descriptor` is the program's.
@@ -291,7 +293,7 @@ unsafe fn create_plain(
     None
 }
 
-/// A counted queue: the run-time's own pool, so it stays as it is.
+/// A counted queue, which belongs to the run-time's pool, so it is not changed.
 unsafe extern "C" fn acquire(
     agent: AgentHandle,
     queue_type: u32,
@@ -320,7 +322,7 @@ unsafe extern "C" fn acquire(
     status
 }
 
-/// The end of a counted queue for one of its users.
+/// A user releases a counted queue.
 unsafe extern "C" fn release(handle: *mut HsaQueue) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     let Some(original) = hsa.amd.counted_release else {
@@ -330,7 +332,7 @@ unsafe extern "C" fn release(handle: *mut HsaQueue) -> Status {
     unsafe { end(handle, original) }
 }
 
-/// Another tool makes a proxy for its own handler: ours is behind that, next to the hardware.
+/// Another tool creates a proxy for its own handler: ours is behind it, next to the hardware.
 unsafe extern "C" fn create_for_tool(
     agent: AgentHandle,
     size: u32,
@@ -356,7 +358,7 @@ unsafe extern "C" fn create_for_tool(
     status
 }
 
-/// The program's own wish for times: they stay on while they are read here.
+/// The program's own request for times: they stay enabled while the collector reads them.
 unsafe extern "C" fn set_profiler_enabled(handle: *mut HsaQueue, on: i32) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     let is_read = state::is_on(word::HSA) && find(handle as u64).is_some();
@@ -364,7 +366,7 @@ unsafe extern "C" fn set_profiler_enabled(handle: *mut HsaQueue, on: i32) -> Sta
     unsafe { (hsa.amd.set_profiler_enabled)(handle, if is_read { 1 } else { on }) }
 }
 
-/// Another tool's handler comes in front of ours: it may put packets between the program's.
+/// Another tool's handler comes before ours: it may insert packets between the program's.
 unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, context: *mut c_void) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     if state::is_on(word::HSA)
@@ -376,7 +378,7 @@ unsafe extern "C" fn register_for_tool(handle: *mut HsaQueue, handler: Handler, 
     unsafe { (hsa.amd.intercept_register)(handle, handler, context) }
 }
 
-/// The agent of a queue to time; none for a CPU's.
+/// Agent of a queue to be timed; `None` for a CPU.
 fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
     let is_off = !state::is_on(word::HSA) || level::current() > Level::Program;
     let is_other = control::dispatch_source() == source::HIP || hip::watchdog::has_switched();
@@ -390,7 +392,7 @@ fn wanted(hsa: &'static Hsa, handle: AgentHandle) -> Option<Agent> {
         .copied()
 }
 
-/// What is kept of a new queue, entered by its handle.
+/// State of a new queue, entered by its handle.
 fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut HsaQueue, by: By) -> &'static Queue {
     // SAFETY: the run-time just made it.
     let size = unsafe { (*handle).size } as usize;
@@ -414,7 +416,7 @@ fn new(hsa: &'static Hsa, process: &'static Process, agent: Agent, handle: *mut 
         process.count(counter::QUEUES_FULL, 1);
     }
     if by == By::Interception {
-        // The memory of its signals is had now, not in its first launch.
+        // The memory of its signals is allocated now, not in its first launch.
         queue.level();
     }
     enter(handle as u64, queue);
@@ -427,7 +429,7 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
     let process = process::get()?;
     let queue = new(hsa, process, agent, handle, By::Interception);
     let context = std::ptr::from_ref(queue).cast_mut().cast();
-    // SAFETY: the queue was made by `intercept_create`; the context lives for ever.
+    // SAFETY: the queue was made by `intercept_create`; the context is never freed.
     if unsafe { (hsa.amd.intercept_register)(handle, packet::handler, context) } != SUCCESS {
         leave(handle as u64);
         forget(queue, true);
@@ -438,12 +440,12 @@ fn intercept(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue) -> Option<(
         );
         return None;
     }
-    queue.tell(process, handle, 1);
+    queue.emit(process, handle, 1);
     harvest::begin(queue);
     Some(())
 }
 
-/// What is said of queues that are observed.
+/// Report on queues that are observed.
 const COOPERATIVE_SAID: &str =
     "cooperative launches: their queue cannot be intercepted here; their kernels are timed on their own signals";
 const COUNTED: &str = "counted queues: the run-time shares them out, so they are not intercepted; their kernels are timed on their own signals";
@@ -458,7 +460,7 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue, said: Option<
     let process = process::get()?;
     let queue = new(hsa, process, agent, handle, By::Observation);
     queue.room.is_plain();
-    queue.tell(process, handle, 1);
+    queue.emit(process, handle, 1);
     harvest::begin(queue);
     observed::begin(hsa, handle, queue);
     if let Some(said) = said {
@@ -467,8 +469,8 @@ fn observe(hsa: &'static Hsa, agent: Agent, handle: *mut HsaQueue, said: Option<
     Some(())
 }
 
-/// A queue is gone: its place is free, and its memory when nothing of it is in flight (the processor may still write to
-/// signals of dispatches that did not complete).
+/// Removes a queue. Its number is free, and its memory if nothing of it is in flight (the processor may still write to
+/// signals of incomplete dispatches).
 fn forget(queue: &Queue, is_empty: bool) {
     if let Some(words) = queue.words {
         for word in words {
@@ -481,7 +483,7 @@ fn forget(queue: &Queue, is_empty: bool) {
     }
 }
 
-/// A place in the file's table of queues.
+/// Reserves an entry in the file's table of queues.
 fn claim_words(process: &'static Process, id: u32) -> Option<Words<'static>> {
     let file = process.main()?;
     (0..place::QUEUES).find_map(|index| {
@@ -508,7 +510,7 @@ unsafe extern "C" fn destroy(handle: *mut HsaQueue) -> Status {
     unsafe { end(handle, hsa.core.queue_destroy) }
 }
 
-/// A queue ends for one of its users, by this function of the run-time's.
+/// A user of a queue destroys it with this function of the run-time.
 ///
 /// # Safety
 /// `handle` is the program's own argument.
@@ -533,7 +535,7 @@ unsafe fn end(handle: *mut HsaQueue, original: QueueEnd) -> Status {
             leave(handle as u64);
             ring_wrap::forget(handle);
             if let Some(process) = process::get() {
-                queue.tell(process, handle, 2);
+                queue.emit(process, handle, 2);
             }
             drained
         });

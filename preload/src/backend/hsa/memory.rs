@@ -1,10 +1,10 @@
-//! Memory that is allocated, mapped and freed through HSA: HIP's own allocations come this way too.
+//! Memory that is allocated, mapped and freed through HSA, including HIP's allocations.
 //!
-//! A ledger knows what each address or handle holds, so that a free says how much it was, and how much of each agent the
-//! process holds. Virtual memory is held until its handle is released *and* nothing maps it any more.
+//! A ledger stores what each address or handle holds, so that a free shows its size, and the total of each agent is
+//! known. Virtual memory is held until its handle is released and nothing maps it any more.
 //!
-//! Absent on purpose: what the run-time allocates for itself (queues, code objects, scratch), host memory that is locked
-//! or registered, and memory of other processes.
+//! Deliberately not recorded: the run-time's own allocations (queues, code objects, scratch), host memory that is
+//! locked or registered, and memory of other processes.
 
 #![expect(unsafe_code, reason = "hooks with the run-time's signatures")]
 
@@ -24,27 +24,27 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// What is held at an address or by a handle.
+/// Memory held at an address or by a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     bytes: u64,
     agent: u32,
-    /// References: the handle's own and one for each mapping.
+    /// References: the handle's, and one per mapping.
     users: u64,
 }
 
-/// What the process holds.
+/// Memory that the process holds.
 #[derive(Default)]
 struct Book {
     memory: BTreeMap<u64, Held>,
     handles: BTreeMap<u64, Held>,
-    /// The handles behind mapped addresses, and how much of them is mapped.
+    /// Handles of mapped addresses, and the mapped sizes.
     mapped: BTreeMap<u64, (u64, u64)>,
     /// Bytes by agent.
     totals: BTreeMap<u32, u64>,
 }
 
-/// A row of the ledger, as the record has it.
+/// Result of a ledger operation, for the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     address: u64,
@@ -92,7 +92,7 @@ impl Book {
         }
     }
 
-    /// The agent whose memory holds this address, or [`UNKNOWN`].
+    /// Agent whose memory contains this address, or [`UNKNOWN`].
     fn owner(&self, address: u64) -> u32 {
         let holds = |first: u64, bytes: u64| address - first < bytes;
         if let Some((&first, held)) = self.memory.range(..=address).next_back()
@@ -122,7 +122,7 @@ impl Book {
         }
     }
 
-    /// A user of a handle goes; with the last one its memory does.
+    /// Removes a reference to a handle; the last one frees its memory.
     fn release(&mut self, handle: u64) -> Row {
         let Some(held) = self.handles.get_mut(&handle) else {
             return unknown(handle);
@@ -181,7 +181,7 @@ fn unknown(address: u64) -> Row {
     }
 }
 
-/// The functions behind the hooks and the ledger, of one start of the run-time.
+/// Original functions and ledger of one start of the run-time.
 pub(crate) struct Ledger {
     book: Mutex<Book>,
     allocate: MemoryAllocate,
@@ -190,7 +190,7 @@ pub(crate) struct Ledger {
     vmem: Option<Vmem>,
 }
 
-/// Virtual memory: HSA of release 6.0 and later.
+/// Functions of virtual memory: HSA 6.0 and later.
 struct Vmem {
     create: VmemCreate,
     release: VmemRelease,
@@ -230,8 +230,8 @@ impl Ledger {
     }
 }
 
-/// The agents whose memory these addresses are in; [`UNKNOWN`] for other memory, and when another thread changes the ledger
-/// all the while: nobody waits for it here.
+/// Agents that own these addresses; [`UNKNOWN`] for other memory, or if other threads keep changing the ledger: this
+/// does not wait.
 pub(crate) fn owners(addresses: [u64; 2]) -> [u32; 2] {
     const TRIES: usize = 64;
     let Some(hsa) = hsa() else { return [UNKNOWN; 2] };
@@ -245,12 +245,12 @@ pub(crate) fn owners(addresses: [u64; 2]) -> [u32; 2] {
     [UNKNOWN; 2]
 }
 
-/// When a call began; 0 when nothing is to be done about it.
+/// Begin of a call; 0 if it is not recorded.
 fn began() -> u64 {
     if state::is_on(word::HSA) { clock::now() } else { 0 }
 }
 
-/// A call succeeded: enters it, and records it when that is wanted.
+/// Enters a successful call into the ledger, and records it if requested.
 fn done(hsa: &Hsa, start: u64, operation: u16, enter: impl FnOnce(&mut Book) -> Row) {
     if start == 0 || !state::is_on(word::HSA) {
         return;
@@ -278,7 +278,7 @@ fn done(hsa: &Hsa, start: u64, operation: u16, enter: impl FnOnce(&mut Book) -> 
     });
 }
 
-/// The agent of a pool; a region's handle is that of its pool.
+/// Agent of a pool; a region's handle is that of its pool.
 fn owner(hsa: &Hsa, pool: Pool) -> u32 {
     wall(UNKNOWN, || {
         if let Some(process) = process::get() {
@@ -288,7 +288,7 @@ fn owner(hsa: &Hsa, pool: Pool) -> u32 {
     })
 }
 
-/// What a successful call wrote; 0 for a null pointer.
+/// Value that a successful call wrote; default for a null pointer.
 fn written<T: Copy + Default>(place: *const T) -> T {
     // SAFETY: the call succeeded, so the program's place is valid and was written.
     unsafe { place.as_ref() }.copied().unwrap_or_default()
@@ -322,8 +322,8 @@ unsafe extern "C" fn pool_allocate(pool: Pool, bytes: usize, flags: u32, out: *m
     status
 }
 
-/// Frees by `original`. Another thread may get the address at once, so it is struck out before the call; a call that
-/// fails is entered again.
+/// Frees memory with `original`. Another thread may get the address at once, so it is removed from the ledger before
+/// the call, and entered again if the call fails.
 unsafe fn free_by(original: impl FnOnce(&Hsa) -> MemoryFree, address: *mut c_void) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     let start = began();
@@ -353,7 +353,7 @@ unsafe extern "C" fn pool_free(address: *mut c_void) -> Status {
     unsafe { free_by(|hsa| hsa.memory.pool_free, address) }
 }
 
-/// The run-time and its functions of virtual memory; the hooks are there only when both are.
+/// The run-time and its functions of virtual memory; the hooks exist only if both do.
 fn vmem() -> Option<(&'static Hsa, &'static Vmem)> {
     let hsa = hsa()?;
     Some((hsa, hsa.memory.vmem.as_ref()?))
@@ -408,7 +408,7 @@ unsafe extern "C" fn unmap(address: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// The program gets the handle of a mapped address once more.
+/// Returns the handle of a mapped address to the program once more.
 unsafe extern "C" fn retain(out: *mut VmemHandle, address: *mut c_void) -> Status {
     let Some((hsa, vmem)) = vmem() else { return 0x1000 };
     // SAFETY: the caller's own arguments.

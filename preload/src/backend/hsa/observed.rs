@@ -1,10 +1,10 @@
-//! Queues that cannot be intercepted: their packets are looked at when their doorbell rings, and timed in place on the
-//! signals that they have.
+//! Queues that cannot be intercepted: their packets are read when the doorbell rings, and timed on the signals that
+//! they have.
 //!
-//! From HSA 6.2 on an agent has one queue for cooperative launches. All that ask for it share it, and a proxy would
-//! destroy it. From ROCr 1.21 on there are counted queues, which the run-time shares out itself, perhaps under several
-//! handles; a queue is known by its doorbell. Nothing is written to such a queue, because a valid packet may be taken at any time: what has no signal,
-//! or one that cannot be watched, is recorded without a time. HIP is made to give its packets signals, see
+//! From HSA 6.2 on, an agent has one queue for cooperative launches. All users share it, and a proxy would destroy it.
+//! From ROCr 1.21 on there are counted queues, which the run-time shares, possibly with several handles; the doorbell
+//! identifies a queue. Nothing is written to such a queue, because the processor may take a valid packet at any time. A
+//! packet without a signal, or with one that cannot be watched, is recorded untimed. HIP is made to attach signals, see
 //! `backend::hip::cooperative`.
 
 #![expect(unsafe_code, reason = "packets in the program's queue")]
@@ -19,26 +19,26 @@ use hsa_sys::abi::{Packet, Queue as HsaQueue, SignalHandle, packet as aql};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One of the few: an agent has one for cooperative launches, and some counted ones.
+/// An observed queue. There are few: one per agent for cooperative launches, and some counted ones.
 struct Observed {
-    /// A handle for each creation that was not destroyed yet.
+    /// A handle for each creation without a destruction.
     users: Vec<u64>,
     doorbell: SignalHandle,
     queue: &'static Queue,
-    /// The next packet to look at, and the last one for which the doorbell rang.
+    /// The next packet to read, and the last one for which the doorbell rang.
     next: u64,
     rung: u64,
 }
 
 static ALL: Mutex<Vec<Observed>> = Mutex::new(Vec::new());
-/// Their number: most programs have none.
+/// Number of observed queues: most programs have none.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn all() -> MutexGuard<'static, Vec<Observed>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The queue was handed out once more. None when it is new.
+/// The run-time returned a known queue again. `None` if it is new.
 pub(crate) fn shared(handle: *const HsaQueue) -> Option<&'static Queue> {
     let mut all = all();
     // SAFETY: the run-time just handed it out.
@@ -48,7 +48,7 @@ pub(crate) fn shared(handle: *const HsaQueue) -> Option<&'static Queue> {
     Some(known.queue)
 }
 
-/// A queue begins to be observed.
+/// Observes a new queue.
 pub(crate) fn begin(hsa: &Hsa, handle: *const HsaQueue, queue: &'static Queue) {
     // SAFETY: the run-time just handed it out.
     let next = unsafe { (hsa.core.load_write_index)(handle) };
@@ -63,17 +63,17 @@ pub(crate) fn begin(hsa: &Hsa, handle: *const HsaQueue, queue: &'static Queue) {
     COUNT.fetch_add(1, Ordering::Release);
 }
 
-/// Who goes on using a queue of which one user is gone.
+/// Remaining users of a queue after one has left.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     Nobody,
-    /// Others, by other handles.
+    /// Others, with different handles.
     Others,
-    /// Others, by the same handle too.
+    /// Others, also with the same handle.
     Same,
 }
 
-/// One of its users destroys the queue.
+/// A user destroys the queue.
 pub(crate) fn end(handle: *const HsaQueue) -> Left {
     if COUNT.load(Ordering::Acquire) == 0 {
         return Left::Nobody;
@@ -100,7 +100,7 @@ pub(crate) fn end(handle: *const HsaQueue) -> Left {
     Left::Nobody
 }
 
-/// A signal is stored to: is it a doorbell? Before the store, so that the packets are looked at before they run.
+/// A signal is about to be stored to: if it is a doorbell, the packets are read before they run.
 #[inline(always)]
 pub(crate) fn before_store(handle: SignalHandle, value: i64) {
     if COUNT.load(Ordering::Relaxed) != 0 {
@@ -119,7 +119,7 @@ fn ring(doorbell: SignalHandle, last: u64) {
     one.look(hsa);
 }
 
-/// The run-time starts: queues of an earlier one went with it, and those of a parent are none of this one's.
+/// The run-time starts: drops queues of an earlier one, or of the parent process.
 pub(crate) fn forget_all() {
     if let Ok(mut all) = ALL.try_lock() {
         all.clear();
@@ -127,7 +127,7 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// A processor that takes packets before their doorbell rings may tell so later: then nobody has looked at the last ones.
+/// A processor that takes packets before their doorbell rings may report it later: then the last ones were not read.
 pub(crate) fn look_again() {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
@@ -140,7 +140,7 @@ pub(crate) fn look_again() {
 }
 
 impl Observed {
-    /// Looks at the packets for which the doorbell rang.
+    /// Reads the packets for which the doorbell rang.
     fn look(&mut self, hsa: &Hsa) {
         if self.next >= self.rung {
             return;
@@ -157,8 +157,8 @@ impl Observed {
             if packet.header & aql::TYPE == aql::INVALID {
                 // SAFETY: as above.
                 if self.next >= unsafe { (hsa.core.load_read_index)(handle) } {
-                    // Another thread has reserved it and not written it yet, and will ring too; or the processor has taken
-                    // it and not told yet, see `look_again`.
+                    // Another thread has reserved it, not written it yet, and will ring too; or the processor has taken
+                    // it and not reported that yet, see `look_again`.
                     return;
                 }
                 missed(self.queue, &packet, self.next);
@@ -179,7 +179,7 @@ fn look(queue: &'static Queue, packet: &Packet, index: u64) {
     }
 }
 
-/// The processor was faster: the packet's type is gone. Its signal has the times.
+/// The processor was faster: the packet's type is lost. Its signal has the times.
 fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet.was_dispatch() {
         dispatch(queue, &packet.with_likely_type(), index);

@@ -1,9 +1,9 @@
-//! The handler of intercepted queues: gives each dispatch a signal that its times can be read from.
+//! Handler of intercepted queues: gives each dispatch a signal from which its times can be read.
 //!
-//! A packet without a signal gets one of ours. One with a signal keeps it, and the signal is watched in place. Where
-//! that is not safe it gets one of ours, and a barrier packet behind it serves the program's. The writer is called
-//! exactly once with all packets, since the run-time's proxy relies on it; more than the hardware's queue takes are handed
-//! over in parts for which there is room.
+//! A packet without a signal gets one of the collector's. A packet with a signal keeps it, and the signal is watched in
+//! place. Where that is not safe, it gets one of the collector's, and a barrier packet after it completes the program's
+//! signal. The writer is called exactly once with all packets, because the run-time's proxy relies on it; more than the
+//! hardware queue can hold are passed on in parts.
 
 #![expect(unsafe_code, reason = "the run-time's handler signature")]
 
@@ -28,10 +28,10 @@ use std::ffi::c_void;
 
 /// Source of a dispatch record: interception.
 const INTERCEPTED: u16 = 1;
-/// So many dispatches ahead a slot's memory is asked for.
-const AHEAD: u64 = 2;
+/// Prefetch distance for a slot's memory, in dispatches.
+const PREFETCH_DISTANCE: u64 = 2;
 
-/// Called by the run-time under the queue's lock, by whichever thread hands the packets over.
+/// Called by the run-time under the queue's lock, by the thread that passes the packets on.
 pub(crate) unsafe extern "C" fn handler(
     packets: *const Packet,
     count: u64,
@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn handler(
     context: *mut c_void,
     writer: Writer,
 ) {
-    // SAFETY: the context is the queue that `intercept` registered; it lives for ever.
+    // SAFETY: the context is the queue that `intercept` registered; it is never freed.
     let queue = unsafe { &*context.cast::<Queue>() };
     let packets = wall(packets, || whole(queue, packets, count, index));
     let is_rewritten = wall(false, || {
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn handler(
     } else {
         (packets, count)
     };
-    let told = Told::begin(queue, packets, count, index);
+    let scope = HandedScope::begin(queue, packets, count, index);
     let mut done = 0;
     while count_out - done >= queue.size()
         && let Some(part) = wall(None, || queue.hand_over_part(index + count))
@@ -71,10 +71,10 @@ pub(crate) unsafe extern "C" fn handler(
     wall((), || queue.hand_over(count_out - done, index + count));
     // SAFETY: as above.
     unsafe { writer(packets_out.wrapping_add(done as usize), count_out - done) };
-    told.end();
+    scope.end();
 }
 
-/// What is known of a dispatch that the SDK sees next on this thread.
+/// Data of a dispatch that the SDK's callbacks see next on this thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Handed {
     pub(crate) kernel_object: u64,
@@ -84,10 +84,10 @@ pub(crate) struct Handed {
     pub(crate) queue: u32,
 }
 
-/// Tells the SDK's callbacks on this thread whose packets are handed to its handler, while they are.
-struct Told(Option<&'static thread::Thread>);
+/// Publishes to the SDK's callbacks on this thread which packets are passed to its handler, for the duration of that.
+struct HandedScope(Option<&'static thread::Thread>);
 
-impl Told {
+impl HandedScope {
     fn begin(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> Self {
         if !sdk::is_counting() || packets.is_null() {
             return Self(None);
@@ -125,10 +125,10 @@ impl Told {
     }
 }
 
-/// The next dispatch that this thread hands over, when it is of this kernel (0: of any).
+/// The next dispatch that this thread passes on, if it has this kernel (0: any).
 pub(crate) fn handed(kernel_object: u64) -> Option<Handed> {
     let address = thread::current()?.handing.get() as *const Queue;
-    // SAFETY: set by `Told::begin` to a queue that lives for ever, while this thread holds its lock.
+    // SAFETY: set by `HandedScope::begin` to a permanent queue, while this thread holds its lock.
     let handed = unsafe { &mut *address.as_ref()?.handed.get() };
     while let Some(known) = handed.pop() {
         if kernel_object == 0 || known.kernel_object == kernel_object {
@@ -138,7 +138,7 @@ pub(crate) fn handed(kernel_object: u64) -> Option<Handed> {
     None
 }
 
-/// The packets in one piece.
+/// The packets as one contiguous range.
 #[inline]
 fn whole(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> *const Packet {
     let Some((before, base)) = ring_wrap::past_end(queue, packets, count, index) else {
@@ -164,7 +164,7 @@ fn kind(packet: &Packet) -> u16 {
     packet.header & packet::TYPE
 }
 
-/// Fills `out`. False when the packets may go on as they are.
+/// Fills `out`. False if the packets can be passed on unchanged.
 fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     for packet in packets {
         if packet.completion != 0 && kind(packet) != packet::INVALID {
@@ -172,7 +172,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
         }
     }
     let dispatches = packets.iter().filter(|packet| packet.is_dispatch()).count() as u64;
-    // What the SDK counts keeps its signals: its own handler is behind this one, and records it.
+    // Counted packets keep their signals: the SDK's handler is behind this one, and records them.
     let level = queue.level();
     if dispatches == 0 || !is_wanted() || sdk::is_counting() {
         if dispatches > 0 {
@@ -196,7 +196,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     };
     let count = packets.len() as u64;
     let mut is_witness_due = queue.witnesses.is_due(queue.room.written(), count, queue.size());
-    // In front of the first packets nothing waits for ours that would not wait anyway.
+    // The first packets do not wait for ours longer than for their predecessors.
     let is_first = queue.room.written() == 0 || packets.first().is_some_and(is_ordered);
     let is_tried = !is_first || level == Level::Program || queue.is_tried();
     let more = barriers + u64::from(is_witness_due) + if is_tried { 0 } else { 2 };
@@ -240,13 +240,13 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     true
 }
 
-/// Does this packet wait for all packets before it?
+/// Whether this packet waits for all earlier ones.
 #[inline]
 fn is_ordered(packet: &Packet) -> bool {
     packet.header & packet::BARRIER != 0
 }
 
-/// The first packets of a queue: one with a signal of ours through the whole chain, and a witness of it.
+/// First packets of a queue: one with a collector's signal through the whole chain, and a witness for it.
 #[cold]
 fn try_signals(queue: &Queue, out: &mut Vec<Packet>) {
     let sequence = queue.head.load(Ordering::Relaxed);
@@ -268,7 +268,7 @@ fn try_signals(queue: &Queue, out: &mut Vec<Packet>) {
     out.extend(witness(queue, out.len(), true));
 }
 
-/// A packet that tells when those before it are complete, to be handed over behind `ahead` packets.
+/// A packet that shows when the earlier ones are complete, to be passed on after `ahead` packets.
 #[cold]
 fn witness(queue: &Queue, ahead: usize, is_ordered: bool) -> Option<Packet> {
     let position = queue.room.written() + ahead as u64;
@@ -276,25 +276,25 @@ fn witness(queue: &Queue, ahead: usize, is_ordered: bool) -> Option<Packet> {
     queue.witnesses.packet(hsa()?, position, sequence, is_ordered)
 }
 
-/// Are dispatches recorded here?
+/// Whether dispatches are recorded here.
 pub(crate) fn is_wanted() -> bool {
     control::is_wanted(wanted::DISPATCH) && !watchdog::has_switched() && level::current() <= Level::Program
 }
 
-/// A dispatch whose signal cannot be watched: it is timed at the price of a packet behind it.
+/// Whether a dispatch's signal cannot be watched, so that timing costs an additional packet.
 #[inline]
 fn needs_barrier(packet: &Packet) -> bool {
     packet.completion != 0 && packet.is_dispatch() && !signal::is_free(packet.completion)
 }
 
-/// Nothing is recorded; still some packet has to tell how far the hardware has come, and in a large portion several.
+/// While nothing is recorded, some packet must still show the hardware's progress, in a large batch several.
 fn mark(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
     let is_by_signal = level < Level::Program && queue.room.is_mark_due(packets.len() as u64);
     is_by_signal && mark_by_signal(queue, packets)
         || !sdk::is_counting() && mark_by_witness(queue, packets, index, level)
 }
 
-/// The same by signals of ours, where packets have none.
+/// As `mark`, with the collector's signals, for packets without signals.
 #[cold]
 fn mark_by_signal(queue: &Queue, packets: &[Packet]) -> bool {
     let is_free =
@@ -312,7 +312,8 @@ fn mark_by_signal(queue: &Queue, packets: &[Packet]) -> bool {
             && let Some((side, kept)) = free_slot(queue, sequence)
         {
             let Some(own) = queue.slots.arm(sequence) else { break };
-            // No dispatch has the number 0: the harvester records nothing. Not published: nobody finds it after a kill.
+            // No dispatch has the number 0, so the harvester records nothing. It is not published: no reader finds it
+            // after a kill.
             kept.keep(&Dispatch::default());
             side.position.store(position + at as u64, Ordering::Relaxed);
             packet.completion = own;
@@ -326,8 +327,8 @@ fn mark_by_signal(queue: &Queue, packets: &[Packet]) -> bool {
     is_marked
 }
 
-/// The same where signals of the collector are not used, or packets have signals of the program: by one of the run-time's, in
-/// front of the packets.
+/// As `mark`, if the collector's signals are not used or packets have signals of the program: with one of the
+/// run-time's, before the packets.
 fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64, level: Level) -> bool {
     let count = packets.len() as u64;
     let written = queue.room.written();
@@ -352,7 +353,7 @@ fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64, level: Level) 
     true
 }
 
-/// The call that made a packet: correlation id, thread | stream << 32.
+/// Call of a packet: correlation id, thread | stream << 32.
 #[inline]
 fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
     let noted = index.map_or([0, 0], |index| {
@@ -396,18 +397,18 @@ pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u
     }
 }
 
-/// The slot of a sequence number, unless all are in use.
+/// Slot of a sequence number, unless all are in use.
 fn free_slot(queue: &Queue, sequence: u64) -> Option<(&'static Side, SlotWriter<'static>)> {
     let side = queue.slots.side(sequence).filter(|_| queue.has_slots(sequence + 1))?;
     Some((side, queue.slots.record(sequence)?))
 }
 
-/// A slot is in flight from here on.
+/// Publishes a slot as in flight.
 fn begin(queue: &Queue, sequence: u64) {
-    // Release: the harvester that sees the head sees the slot; and the slot is seen before the packet is.
+    // Release: the harvester that sees the head sees the slot, and the slot is visible before the packet.
     queue.head.store(sequence + 1, Ordering::Release);
     harvest::began(1);
-    // Release: the slot is seen before the packet is, which the writer stores.
+    // Release: the slot is visible before the packet, which the writer stores.
     fence(Ordering::Release);
 }
 
@@ -432,14 +433,14 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     let is_own = copy.completion != packet.completion;
     kept.publish(sequence, queue.slots.state(is_own));
     begin(queue, sequence);
-    queue.prepare(sequence + AHEAD);
+    queue.prepare(sequence + PREFETCH_DISTANCE);
     out.push(copy);
     if is_own && packet.completion != 0 {
         out.push(behind(packet));
     }
 }
 
-/// A dispatch that is timed when its own signal can be watched in place.
+/// A dispatch that is timed if its own signal can be watched in place.
 fn dispatch_in_place(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
     let sequence = queue.head.load(Ordering::Relaxed);
     match free_slot(queue, sequence) {
@@ -456,7 +457,7 @@ fn dispatch_in_place(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut
     out.push(*packet);
 }
 
-/// A dispatch of a queue that is only observed: timed when its own signal can be watched.
+/// A dispatch of an observed queue: timed if its own signal can be watched.
 pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) {
     let sequence = queue.head.load(Ordering::Relaxed);
     if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| packet.completion != 0) {
@@ -471,7 +472,7 @@ pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) 
     untimed(queue, record);
 }
 
-/// Chooses the signal. False when there is none.
+/// Chooses the signal. False if there is none.
 fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet) -> bool {
     let own = packet.completion;
     if own != 0 && side.watch.in_place(own, Kind::Dispatch) {
@@ -485,7 +486,7 @@ fn watch(queue: &Queue, side: &'static Side, sequence: u64, packet: &mut Packet)
     true
 }
 
-/// The barrier packet that serves the program's signal where a packet has one of ours instead.
+/// Barrier packet that completes the program's signal when a packet has one of ours instead.
 fn behind(packet: &Packet) -> Packet {
     Packet {
         header: packet::BARRIER_AND | packet::BARRIER | packet.header & packet::RELEASE,
@@ -494,7 +495,7 @@ fn behind(packet: &Packet) -> Packet {
     }
 }
 
-/// No slot is free, or no signal can be watched: the dispatch runs without a time.
+/// No slot is free, or no signal can be watched: the dispatch runs untimed.
 #[cold]
 pub(crate) fn untimed(queue: &Queue, record: Dispatch) {
     harvest::began_unseen();

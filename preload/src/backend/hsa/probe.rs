@@ -1,15 +1,15 @@
-//! The check of a GPU before signals of the collector are used there: a barrier packet with one of them, and behind it one
-//! with the run-time's, on a queue of our own.
+//! Probes a GPU before the collector's signals are used on it: a barrier packet with one of them, followed by one with
+//! a signal of the run-time, on a queue of the collector's.
 //!
-//! The signals are good when they complete; where they lie in a flight file, a second mapping of it has to show that, too.
-//! They are not when the run-time's completes and ours does not for [`GRACE_TIME`]: the process steps down, and the next level's
-//! are tried. A GPU that does not get to the packets is busy with somebody else's work: then nothing is known, no flight
-//! file is used, and the packets are looked at again until they are done.
+//! The signals work if they complete; if they are in a flight file, a second mapping of it must show that, too. The
+//! probe fails if the run-time's signal completes and ours does not within [`GRACE_TIME`]: the process steps down, and
+//! the next level's signals are tried. A GPU that does not process the packets is busy with other work: then nothing is
+//! known, no flight file is used, and the packets are checked again until they are done.
 //!
-//! The program's queues are not touched: their indices are 0 when it gets them. Each has a check more, in front of its first
-//! packets, see [`super::packet`].
+//! The program's queues are not affected: their indexes are 0 when it gets them. Each has another check before its
+//! first packets, see [`super::packet`].
 
-#![expect(unsafe_code, reason = "a queue of our own, and packets in it")]
+#![expect(unsafe_code, reason = "a queue of the collector, and packets in it")]
 
 use super::agent::Agent;
 use super::slots::Slots;
@@ -21,24 +21,24 @@ use std::sync::atomic::AtomicU16;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Packets of the queue.
+/// Size of the queue, packets.
 const SIZE: u32 = 64;
-/// How long a GPU may take for two packets that do nothing, unless it is busy.
+/// Time that an idle GPU may need for two packets without work.
 const IDLE_PACKET_TIME: Duration = Duration::from_micros(1500);
-/// How long a signal may stay as it was when the run-time's behind it is complete.
+/// Maximum delay of a signal after the run-time's signal behind it is complete.
 const GRACE_TIME: Duration = Duration::from_millis(20);
-/// The nap between two looks.
+/// Sleep time between two checks.
 const NAP: Duration = Duration::from_micros(10);
 
-/// Agents that are told apart.
+/// Number of agents that are distinguished.
 const AGENTS: usize = 64;
-/// What is known to work on an agent: nothing, [`SIGNALS`], [`FILES`].
+/// What works on an agent: nothing, [`SIGNALS`], [`FILES`].
 static CHECKED: [AtomicU64; AGENTS] = [const { AtomicU64::new(0) }; AGENTS];
 const SIGNALS: u64 = 1;
 const FILES: u64 = 2;
-/// Checks that are not over, and queues of those that are.
+/// Probes in progress, and queues of finished ones.
 static BENCHES: Mutex<Vec<Bench>> = Mutex::new(Vec::new());
-/// Checks that are not over.
+/// Number of probes in progress.
 static OPEN: AtomicU64 = AtomicU64::new(0);
 
 fn benches() -> MutexGuard<'static, Vec<Bench>> {
@@ -49,14 +49,14 @@ fn checked(agent: Agent) -> Option<&'static AtomicU64> {
     CHECKED.get(agent.index as usize % AGENTS)
 }
 
-/// Are signals in flight files good on this agent?
+/// Whether signals in flight files work on this agent.
 pub(crate) fn has_files(agent: Agent) -> bool {
     level::current() <= Level::Memory
         && level::has_good_files()
         && checked(agent).is_some_and(|checked| checked.load(Ordering::Acquire) >= FILES)
 }
 
-/// The run-time starts: nothing of an earlier one is this one's.
+/// The run-time starts: drops everything of an earlier one.
 pub(crate) fn forget_all() {
     for checked in &CHECKED {
         checked.store(0, Ordering::Relaxed);
@@ -67,7 +67,7 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// The program ends HSA: no queue of ours stays.
+/// The program shuts HSA down: destroys the probes' queues.
 pub(crate) fn discard(hsa: &Hsa) {
     for mut bench in benches().drain(..) {
         if bench.is_open {
@@ -80,14 +80,14 @@ pub(crate) fn discard(hsa: &Hsa) {
     }
 }
 
-/// An agent's first queue is about to be made: no flight file where one may do harm.
+/// Called before an agent's first queue is created: no flight file where it could do harm.
 pub(crate) fn before_slots(agent: Agent) {
     if level::current() == Level::Files && agent.needs_a_test && level::asked() != Some(Level::Files) {
         level::step_down(Level::Memory, Reason::Untested, agent.index);
     }
 }
 
-/// A queue with these slots is about to be made: checks its agent, once. A check that is not over is looked at.
+/// Called before a queue with these slots is created: probes its agent, once, and checks a probe in progress.
 pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
     let wanted = if slots.has_file() { FILES } else { SIGNALS };
     let is_checked = checked(agent).is_none_or(|checked| checked.load(Ordering::Acquire) >= wanted);
@@ -114,13 +114,13 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
         if bench.wait(patience) != Found::Bad {
             break;
         }
-        // A GPU that answered once is not busy with others' work: it is waited for as long as a signal.
+        // A GPU that answered once is not busy with other work, so the wait is as long as for a signal.
         patience = GRACE_TIME;
-        // The process is one level further down, whose signals are tried next.
+        // The process has stepped down; the next level's signals are tried.
     }
 }
 
-/// Looks at the checks that are not over.
+/// Checks the probes in progress.
 pub(crate) fn look() {
     if OPEN.load(Ordering::Relaxed) != 0
         && let Ok(mut benches) = BENCHES.try_lock()
@@ -131,14 +131,14 @@ pub(crate) fn look() {
     }
 }
 
-/// A queue of our own with the check's two packets.
+/// A queue of the collector's with the two packets of a probe.
 struct Bench {
     agent: Agent,
     slots: Slots,
     queue: u64,
     own: SignalHandle,
     witness: SignalHandle,
-    /// The level whose signal is tried, and whether it lies in a flight file.
+    /// Level whose signal is tried, and whether it is in a flight file.
     level: Level,
     is_file: bool,
     /// When the witness was first seen complete.
@@ -146,12 +146,12 @@ struct Bench {
     is_open: bool,
 }
 
-/// What a look found.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Good,
     Bad,
-    /// Not yet.
+    /// Not complete yet.
     Nothing,
 }
 
@@ -188,13 +188,13 @@ impl Bench {
         })
     }
 
-    /// Hands over a packet with a signal of this level, and one with the run-time's behind it. False when there is no such
+    /// Submits a packet with a signal of this level, followed by one with the run-time's. False if there is no such
     /// signal.
     fn submit(&mut self, hsa: &Hsa, level: Level) -> bool {
         if !self.slots.choose(hsa, level, level == Level::Files) {
             return false;
         }
-        // The one that the queue itself uses last.
+        // The slot that the queue itself would use last.
         let Some(own) = self.slots.arm(self.slots.len().wrapping_sub(1)) else {
             return false;
         };
@@ -227,7 +227,7 @@ impl Bench {
         true
     }
 
-    /// Waits for the run-time's signal, and then for ours.
+    /// Waits for the run-time's signal, then for ours.
     fn wait(&mut self, patience: Duration) -> Found {
         let began = Instant::now();
         loop {

@@ -1,8 +1,8 @@
-//! Signals of our own for copies whose signal cannot be read in place: one that counts many copies (HIP copies a pitched
-//! box so, row by row).
+//! Substitute signals for copies whose signal cannot be watched in place, such as one that counts many copies (HIP
+//! copies a pitched box row by row).
 //!
-//! The harvester reads the times and then lowers the program's signal in the copy's stead; it naps in microseconds while
-//! any such copy is under way. The program's own question for the copy's time is answered from what was read.
+//! The harvester reads the times and then decrements the program's signal; it sleeps for microseconds while such a copy
+//! is in progress. The program's own query of the copy's time is answered from the stored times.
 
 #![expect(unsafe_code, reason = "signals and a hook of the run-time")]
 
@@ -13,22 +13,22 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-/// As many as there are places for copies in flight.
+/// Maximum number of substitutes: one per slot of a copy in flight.
 const MAX_PROXIES: u64 = 1 << 14;
 const KEPT_TIMES: usize = 1024;
 
 static SPARE: Mutex<Vec<SignalHandle>> = Mutex::new(Vec::new());
 static MADE: AtomicU64 = AtomicU64::new(0);
 static PENDING: AtomicU64 = AtomicU64::new(0);
-/// Times by the program's signal: handle, begin, end. The last ones win.
+/// Times by the program's signal: handle, begin, end. The latest ones win.
 static TIMES: [[AtomicU64; 3]; KEPT_TIMES] = [const { [const { AtomicU64::new(0) }; 3] }; KEPT_TIMES];
 
-/// Is a copy with a proxy under way?
+/// Whether a copy with a substitute is in progress.
 pub(crate) fn is_pending() -> bool {
     PENDING.load(Ordering::Acquire) != 0
 }
 
-/// A signal of value 1; none when too many are in use.
+/// A signal with value 1; `None` if too many are in use.
 pub(crate) fn get(hsa: &Hsa) -> Option<SignalHandle> {
     let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let handle = spare.or_else(|| {
@@ -46,12 +46,12 @@ pub(crate) fn get(hsa: &Hsa) -> Option<SignalHandle> {
     Some(handle)
 }
 
-/// The copy is handed over: somebody must look after its signal.
+/// A copy with a substitute was submitted.
 pub(crate) fn watch() {
     harvest::wake();
 }
 
-/// The copy completed: tells the program, and takes the proxy back.
+/// The copy completed: completes the program's signal, and takes the substitute back.
 pub(crate) fn forward(hsa: &Hsa, proxy: SignalHandle, original: SignalHandle, span: Span) {
     if let Some([handle, begin, end]) = TIMES.get(place(original)) {
         handle.store(0, Ordering::Relaxed);
@@ -63,18 +63,18 @@ pub(crate) fn forward(hsa: &Hsa, proxy: SignalHandle, original: SignalHandle, sp
     give_back(proxy);
 }
 
-/// The proxy is not needed any more.
+/// Returns a substitute that is not needed any more.
 pub(crate) fn give_back(proxy: SignalHandle) {
     PENDING.fetch_sub(1, Ordering::AcqRel);
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(proxy);
 }
 
-/// The copy will not complete any more: nobody looks after its signal, which stays where the hardware may still write.
+/// The copy will not complete: its signal is abandoned, because the hardware may still write to it.
 pub(crate) fn abandon() {
     PENDING.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// The run-time shuts down: nothing of ours stays in it.
+/// Shutdown of the run-time: destroys the substitutes.
 pub(crate) fn discard(hsa: &Hsa) {
     for handle in SPARE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         MADE.fetch_sub(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ pub(crate) fn discard(hsa: &Hsa) {
     }
 }
 
-/// The program's signal gets another time, or goes.
+/// The program's signal gets another time, or is destroyed.
 #[inline]
 pub(crate) fn forget(original: SignalHandle) {
     if let Some([handle, ..]) = TIMES.get(place(original))
@@ -93,7 +93,7 @@ pub(crate) fn forget(original: SignalHandle) {
     }
 }
 
-/// The run-time starts: signals of an earlier one, or of a parent, are none of this one's.
+/// The run-time starts: drops signals of an earlier one, or of the parent process.
 pub(crate) fn forget_all() {
     if let Ok(mut spare) = SPARE.try_lock() {
         spare.clear();
@@ -111,7 +111,7 @@ fn place(handle: SignalHandle) -> usize {
 
 type GetTime = unsafe extern "C" fn(SignalHandle, *mut Span) -> Status;
 
-/// The run-time does not know of the program's signal when a proxy was used in its stead; it may know of an older copy.
+/// The run-time does not know the program's signal if a substitute was used; it may know an older copy.
 unsafe extern "C" fn get_time(handle: SignalHandle, out: *mut Span) -> Status {
     let Some(hsa) = hsa() else { return 0x1000 };
     if let Some([key, begin, end]) = TIMES.get(place(handle))

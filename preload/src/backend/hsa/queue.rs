@@ -1,4 +1,4 @@
-//! An intercepted queue: what it has in flight, and the table by handle.
+//! An intercepted queue: its work in flight, and the table of queues by handle.
 
 #![expect(unsafe_code, reason = "queues reached through their handles")]
 
@@ -20,7 +20,7 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::sync::{Mutex, PoisonError};
 
-/// On cache lines of its own: what the program's threads and the harvester each write does not slow the other down.
+/// A value on separate cache lines, so that the program's threads and the harvester do not slow each other down.
 #[repr(align(128))]
 pub(crate) struct Apart<T>(T);
 
@@ -44,44 +44,44 @@ pub(crate) struct Queue {
     pub(crate) id: u32,
     pub(crate) agent: Agent,
     pub(crate) slots: Slots,
-    /// Slots ever taken. The handler's.
+    /// Slots ever used. Written by the handler.
     pub(crate) head: Apart<AtomicU64>,
-    /// Slots ever harvested. The harvester's.
+    /// Slots ever harvested. Written by the harvester.
     pub(crate) tail: Apart<AtomicU64>,
-    /// Sequence numbers before this one have a slot, as the handler last saw it.
+    /// Sequence numbers before this one have a slot, as last seen by the handler.
     known_limit: AtomicU64,
-    /// Dispatches handed over. The handler's.
+    /// Dispatches passed on. Written by the handler.
     submitted: AtomicU64,
     pub(crate) room: Room,
     pub(crate) wide: Wide,
     pub(crate) witnesses: Witnesses,
-    /// The level of timing that the own signals follow, and at which change of it that was looked up. The handler's.
+    /// Level of timing of the own signals, and the change count at which it was read. Written by the handler.
     level: [AtomicU64; 2],
-    /// 1 once its first packets had the check of its signals in front. The handler's.
+    /// 1 once the check of its signals preceded its first packets. Written by the handler.
     tried: AtomicU64,
     /// The dispatch that is not seen complete, plus one, and since when, ns. Under the harvester's lock.
     pub(crate) still: [AtomicU64; 2],
-    /// What the handler hands to the hardware; only under the queue's own lock.
+    /// Packets that the handler passes to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     pub(crate) words: Option<Words<'static>>,
-    /// 1 when another tool's handler comes before ours.
+    /// 1 if another tool's handler comes before ours.
     pub(crate) is_shared: AtomicU64,
-    /// What the run-time passed as if the ring had no end; only under the queue's own lock.
+    /// Contiguous copy of packets that wrap around the ring; only under the queue's own lock.
     pub(crate) whole: UnsafeCell<Vec<Packet>>,
     /// Dispatches that the SDK's handler gets next, the last one first.
     pub(crate) handed: UnsafeCell<Vec<Handed>>,
-    /// Where the program writes its packets.
+    /// Address of the program's packets.
     pub(crate) base: u64,
     handle: u64,
 }
 
 // SAFETY: `out`, `whole` and `handed` are used by the handler alone, which the run-time calls under the queue's lock.
 unsafe impl Sync for Queue {}
-// SAFETY: everything a queue points to lives for ever.
+// SAFETY: everything a queue points to is never freed.
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// A queue of `size` packets at `base`; `words` is its place in the file.
+    /// A queue of `size` packets at `base`; `words` is its entry in the file.
     pub(crate) fn new(
         id: u32,
         agent: Agent,
@@ -115,7 +115,7 @@ impl Queue {
         }
     }
 
-    /// The level of timing of the next dispatches. For the handler, or before the program knows the queue.
+    /// Level of timing of the next dispatches. For the handler, or before the program knows the queue.
     #[inline]
     pub(crate) fn level(&self) -> Level {
         let [level, looked_up] = &self.level;
@@ -125,18 +125,18 @@ impl Queue {
         Level::of(level.load(Ordering::Relaxed)).unwrap_or(Level::Off)
     }
 
-    /// Had its first packets a check of its signals in front? For the handler.
+    /// Whether the check of its signals preceded its first packets. For the handler.
     #[inline]
     pub(crate) fn is_tried(&self) -> bool {
         self.tried.load(Ordering::Relaxed) != 0
     }
 
-    /// They have now. For the handler.
+    /// The check was submitted. For the handler.
     pub(crate) fn try_once(&self) {
         self.tried.store(1, Ordering::Relaxed);
     }
 
-    /// The same as the handler last saw it. For other threads.
+    /// The level as last seen by the handler. For other threads.
     pub(crate) fn known_level(&self) -> Level {
         Level::of(self.level[0].load(Ordering::Relaxed)).unwrap_or(Level::Off)
     }
@@ -154,38 +154,38 @@ impl Queue {
             if has_signals {
                 return;
             }
-            // The run-time's own signals are in such memory, too, but perhaps in none of a pool that can be asked for.
+            // The run-time's own signals are in such memory too, but possibly not in an accessible pool.
             level::step_down(Level::RunTime, Reason::NoMemory, self.id);
         }
     }
 
-    /// Packets that the program reserved. For the handler: the queue exists.
+    /// Number of packets reserved by the program. For the handler: the queue exists.
     pub(crate) fn reserved(&self, hsa: &Hsa) -> u64 {
         // SAFETY: the run-time calls the handler for this queue.
         unsafe { (hsa.core.load_write_index)(self.handle as usize as *const HsaQueue) }
     }
 
-    /// Packets that the queue holds: a power of two.
+    /// Size of the queue in packets: a power of two.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.room.size
     }
 
-    /// Is there a free slot for sequence numbers before `last`? For the handler.
+    /// Whether there is a free slot for sequence numbers before `last`. For the handler.
     #[inline]
     pub(crate) fn has_slots(&self, last: u64) -> bool {
         last <= self.known_limit.load(Ordering::Relaxed) || self.look_for_slots(last)
     }
 
     fn look_for_slots(&self, last: u64) -> bool {
-        // Acquire: pairs with the harvester's release of the tail; it has done with the slots before.
+        // Acquire: pairs with the harvester's release of the tail; it is done with the earlier slots.
         let tail = self.tail.load(Ordering::Acquire);
         let limit = self.slots.limit(hsa(), tail, last);
         self.known_limit.store(limit, Ordering::Relaxed);
         last <= limit
     }
 
-    /// The next dispatch's memory is asked for: the harvester and the packet processor wrote it last. For the handler.
+    /// Prefetches the next dispatch's memory: the harvester and the packet processor wrote it last. For the handler.
     #[inline]
     pub(crate) fn prepare(&self, sequence: u64) {
         self.slots.prefetch(sequence);
@@ -194,8 +194,8 @@ impl Queue {
         }
     }
 
-    /// Index of the program's packet that became this one, from `index` on: the kernel's arguments tell. None when it is
-    /// not among the next ones.
+    /// Index of the program's packet that became this one, searched from `index` by the kernel's arguments. `None` if
+    /// it is not among the next ones.
     #[cold]
     pub(crate) fn index_of(&self, packet: &Packet, index: u64) -> Option<u64> {
         (index..index.saturating_add(self.size())).find(|index| {
@@ -206,13 +206,13 @@ impl Queue {
         })
     }
 
-    /// A dispatch goes to the hardware: shown as in flight.
+    /// Publishes a dispatch as in flight.
     #[inline]
     pub(crate) fn submitted(&self, sequence: Option<u64>, record: &Dispatch) {
         let Some(words) = self.words else { return };
         let submitted = self.submitted.load(Ordering::Relaxed) + 1;
         self.submitted.store(submitted, Ordering::Relaxed);
-        // Never loaded: the harvester writes beside it.
+        // Never loaded, because the harvester writes next to it.
         if let Some(word) = words.get(place::SUBMITTED) {
             word.store(submitted, Ordering::Release);
         }
@@ -225,26 +225,26 @@ impl Queue {
         }
     }
 
-    /// A dispatch completed.
+    /// Counts a completed dispatch.
     #[inline]
     pub(crate) fn completed(&self, sequence: Option<u64>, record: &Dispatch) {
         let Some(words) = self.words else { return };
         if let Some([submit, ..]) = sequence.and_then(|sequence| slot(words, sequence)) {
-            // Only when the slot is still this dispatch's.
+            // Only if the slot still belongs to this dispatch.
             let _ = submit.compare_exchange(record.submit.max(1), 0, Ordering::AcqRel, Ordering::Relaxed);
         }
-        // Both the handler (without a slot) and the harvester come here, so these are true additions.
+        // Both the handler (without a slot) and the harvester come here, so these are atomic additions.
         add(words, place::COMPLETED);
     }
 
-    /// One that completed has no time.
+    /// Counts a completed dispatch without a time.
     pub(crate) fn untimed(&self) {
         if let Some(words) = self.words {
             add(words, place::UNTIMED);
         }
     }
 
-    pub(crate) fn tell(&self, process: &Process, handle: *const HsaQueue, event: u32) {
+    pub(crate) fn emit(&self, process: &Process, handle: *const HsaQueue, event: u32) {
         // SAFETY: the queue exists: it was just created, or its destruction has not begun.
         let queue = unsafe { &*handle };
         let fact = Fact {
@@ -282,7 +282,7 @@ fn start(handle: u64) -> usize {
     ((handle >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
 
-/// The queue with this handle, when it is intercepted.
+/// The intercepted queue with this handle.
 #[inline]
 pub(crate) fn find(handle: u64) -> Option<&'static Queue> {
     for step in 0..PLACES {
@@ -300,10 +300,10 @@ pub(crate) fn find(handle: u64) -> Option<&'static Queue> {
     None
 }
 
-/// Who enters a queue: the others look without it.
+/// Lock for entering a queue; lookups do not take it.
 static ENTERING: Mutex<()> = Mutex::new(());
 
-/// The run-time starts: no queue is there yet. Those that were not destroyed went with the one before.
+/// The run-time starts without queues; those not destroyed ended with the earlier one.
 pub(crate) fn forget_all() {
     for [key, value] in &QUEUES {
         key.store(0, Ordering::Release);

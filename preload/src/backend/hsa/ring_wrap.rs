@@ -1,14 +1,14 @@
-//! The end of an intercepted queue's ring, which ROCr 7 does not pass with more than 256 packets in one round.
+//! The wrap-around of an intercepted queue's ring, which ROCr 7 cannot pass with more than 256 packets at once.
 //!
-//! After 6.4 the run-time's proxy passes all packets that have come together since the last round at once. Where they go
-//! past the ring's end, the first such version lets the handler read behind the ring (by its source; not seen in a
-//! release), and 7.2.4 copies them into a buffer for 256 packets, whatever their number (`staging_buffer_`,
-//! intercept_queue.cpp): the heap is overwritten. A program that keeps its queue full gets there within seconds, with a
-//! handler that only passes packets on as well.
+//! After 6.4 the run-time's proxy passes on all packets that arrived since its last round at once. If they wrap around,
+//! the first such version lets the handler read beyond the ring (by its source; not seen in a release). 7.2.4 copies
+//! them into a buffer for 256 packets, whatever their number (`staging_buffer_`, intercept_queue.cpp): the heap is
+//! overwritten. A program that keeps its queue full triggers it within seconds, even with a handler that only passes
+//! packets on.
 //!
-//! So a thread that reserved a packet behind the end waits until few enough before it are left. As long as it has not
-//! written its packet the proxy stops there. A portion that is itself larger, or that is reserved packet by packet before the
-//! first is written, is handed over in two, see [`before_ring`].
+//! A thread that reserved a packet after the end therefore waits until few enough remain before it. While its packet is
+//! unwritten, the proxy stops there. A batch that is larger itself, or that is reserved packet by packet before the
+//! first is written, is passed on in two parts, see [`before_ring`].
 
 #![expect(unsafe_code, reason = "functions of the run-time, packets in the program's queue")]
 
@@ -21,21 +21,21 @@ use std::sync::atomic::AtomicU16;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Packets that the run-time's buffer holds.
+/// Size of the run-time's buffer, packets.
 const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// How often a thread looks for packets before its own that nobody hands over, a nap apart, while the GPU completes nothing:
-/// about two seconds. The heap is overwritten when this thread goes on too early, and time alone is no measure. Where many
-/// threads share few processors, the one that hands over may not run for seconds. A proxy that once found no room takes nothing
-/// until the hardware's queue has drained: 16 384 kernels of 1 ms take 16 s.
+/// Number of checks, with a sleep between them, for packets before the thread's own that nobody passes on, while the GPU
+/// completes nothing: about two seconds. Time alone is no measure, and the heap is overwritten if this thread goes on too
+/// early. If many threads share few CPUs, the passing thread may not run for seconds. A proxy that found no space takes no
+/// packet until the hardware queue has drained: 16 384 kernels of 1 ms take 16 s.
 const MAX_LOOKS: u32 = 20_000;
-/// The same where the program would wait without roctop too.
+/// The same if the program would wait without roctop too.
 const MAX_LOOKS_WHEN_FULL: u32 = 5 * MAX_LOOKS;
-/// How long it waits for one that nobody writes: a program may reserve all of its packets before it writes the first.
+/// Wait for a packet that nobody writes: a program may reserve all of its packets before it writes the first.
 const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
 
-/// Waits until the packets before `last` that were not handed over yet do not go past the ring's end, or are few. Gives
-/// up to where that holds. On the thread that reserved those from `first` on and has not written them.
+/// Waits until the unpassed packets before `last` do not wrap around, or are few. Returns the index up to which that
+/// holds. Runs on the thread that reserved the packets from `first` on and has not written them.
 pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, first: u64, last: u64) -> u64 {
     // SAFETY: the program reserves packets of it, so the queue exists.
     let (read, size, doorbell) = unsafe {
@@ -56,7 +56,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             return last;
         }
         if taken >= first {
-            // All that is left is this thread's own.
+            // Only this thread's own packets remain.
             split(queue, handle, doorbell, end, last);
             return last;
         }
@@ -71,11 +71,11 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         if is_invalid(header(queue, taken).load(Ordering::Acquire))
             && (is_split(handle, end) || since.elapsed() > UNWRITTEN_WAIT)
         {
-            // It may be for this thread to write. Whoever rings hands over what lies before the end first.
+            // This thread may have to write first. The ringing thread passes on the packets before the end first.
             split(queue, handle, doorbell, end, last);
             return end + size;
         }
-        // Whoever wrote those packets may ring late, or wait here.
+        // The thread that wrote those packets may ring late, or wait here.
         hsa.signal.ring(doorbell, taken);
         let now = read();
         if now == taken {
@@ -87,30 +87,30 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
     }
 }
 
-/// A portion that goes past the ring's end and is too large for the run-time.
+/// A batch that wraps around and is too large for the run-time.
 #[derive(Clone, Copy)]
 struct Split {
     queue: &'static Queue,
     handle: u64,
     doorbell: SignalHandle,
-    /// Index of the first packet behind the end.
+    /// Index of the first packet after the end.
     end: u64,
-    /// Index behind the last packet. A portion that is larger than the queue goes past several ends.
+    /// Index after the last packet. A batch larger than the queue wraps around several times.
     last: u64,
-    /// That packet's header, while the packet is hidden.
+    /// Header of that packet, while the packet is hidden.
     hidden: Option<u16>,
-    /// A thread hands over what lies before the end.
+    /// Whether a thread is passing on the packets before the end.
     is_busy: bool,
 }
 
 static SPLITS: Mutex<Vec<Split>> = Mutex::new(Vec::new());
 
-/// Is a portion of the queue that goes past this end known?
+/// Whether a batch of the queue that wraps around at this end is known.
 fn is_split(handle: *const HsaQueue, end: u64) -> bool {
     COUNT.load(Ordering::Acquire) != 0 && splits().iter().any(|one| one.handle == handle as u64 && one.end == end)
 }
 
-/// Their number: most programs have none.
+/// Number of such batches: most programs have none.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle, end: u64, last: u64) {
@@ -133,7 +133,7 @@ fn split(queue: &'static Queue, handle: *const HsaQueue, doorbell: SignalHandle,
     COUNT.store(all.len() as u64, Ordering::Release);
 }
 
-/// A queue is gone.
+/// Removes a destroyed queue.
 pub(crate) fn forget(handle: *const HsaQueue) {
     if COUNT.load(Ordering::Acquire) != 0 {
         let mut all = splits();
@@ -142,8 +142,8 @@ pub(crate) fn forget(handle: *const HsaQueue) {
     }
 }
 
-/// A signal is stored to. When it is the doorbell of a queue with a portion that goes past the ring's end, what lies before
-/// the end is handed over by itself, before the program's own ring does the rest.
+/// Called before a signal is stored to. If it is the doorbell of a queue with a batch that wraps around, the packets
+/// before the end are passed on first, before the program's own ring does the rest.
 #[inline(always)]
 pub(crate) fn before_ring(hsa: &Hsa, doorbell: SignalHandle) {
     if COUNT.load(Ordering::Acquire) != 0 {
@@ -156,11 +156,11 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
     let _errno = Errno::keep();
     let Some(mut split) = begin(hsa, doorbell) else { return };
     loop {
-        // Without the lock: the queue may wait for a packet of another one, whose doorbell comes by here.
+        // Without the lock, because the queue may wait for a packet of another one, whose doorbell passes here.
         let is_stuck = !split.hand_over_to_end(hsa);
         let mut all = splits();
         let Some(at) = all.iter().position(|one| one.is(&split)) else {
-            // Another one of this queue has its place.
+            // Another batch of this queue has replaced it.
             split.show();
             return;
         };
@@ -169,7 +169,7 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
         }
         let is_done = split.read(hsa) >= split.end;
         if !is_done && !is_stuck && split.is_written(split.read(hsa)) {
-            // Written meanwhile, by a thread that saw this one at it.
+            // Written meanwhile, by a thread that found this one busy.
             continue;
         }
         if is_done || is_stuck {
@@ -177,14 +177,14 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
         }
         split.is_busy = false;
         if is_done && split.next_end(split.read(hsa)) {
-            // The rest of the portion goes past another end.
+            // The rest of the batch wraps around again.
             if let Some(one) = all.get_mut(at) {
                 *one = split;
             }
         } else if is_done {
             all.swap_remove(at);
         } else if let Some(one) = all.get_mut(at) {
-            // What is missing will be rung for, and goes first again.
+            // The missing packets will be rung for; then this part goes first again.
             *one = split;
         }
         COUNT.store(all.len() as u64, Ordering::Release);
@@ -192,12 +192,12 @@ fn ring_first(hsa: &Hsa, doorbell: SignalHandle) {
     }
 }
 
-/// The portion of this doorbell's queue, with what lies behind the end hidden, when it is for this thread to hand over.
+/// The batch of this doorbell's queue, with the packets after the end hidden, if this thread must pass it on.
 fn begin(hsa: &Hsa, doorbell: SignalHandle) -> Option<Split> {
     let mut all = splits();
     let at = all.iter().position(|one| one.doorbell == doorbell)?;
     let split = all.get_mut(at)?;
-    // The thread that is at it does not get past what this one has written: it looks again, under the lock.
+    // The busy thread does not get past what this one has written: it checks again, under the lock.
     if split.is_busy {
         return None;
     }
@@ -220,7 +220,7 @@ fn splits() -> MutexGuard<'static, Vec<Split>> {
     SPLITS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The header of a packet of the program's.
+/// Header of a packet of the program.
 fn header(queue: &Queue, index: u64) -> &AtomicU16 {
     let place = (queue.base as usize as *const Packet).wrapping_add((index & (queue.size() - 1)) as usize);
     // SAFETY: a queue has a power of two of packets, and exists while packets of it are reserved or its doorbell is rung;
@@ -228,12 +228,12 @@ fn header(queue: &Queue, index: u64) -> &AtomicU16 {
     unsafe { AtomicU16::from_ptr(place.cast_mut().cast()) }
 }
 
-/// Index behind the last packet of the lap in which the next packet to take is.
+/// Index after the last packet of the current lap, that of the next packet to take.
 fn end_of_lap(read: u64, size: u64) -> u64 {
     read - read % size + size
 }
 
-/// Was the packet of the lap before at the place of `index` taken?
+/// Whether the packet of the previous lap at the position of `index` was taken.
 fn is_place_free(read: u64, index: u64, size: u64) -> bool {
     read + size > index
 }
@@ -255,13 +255,13 @@ impl Split {
         !is_invalid(self.header(index).load(Ordering::Acquire))
     }
 
-    /// Packets that the run-time's proxy took.
+    /// Number of packets that the run-time's proxy has taken.
     fn read(&self, hsa: &Hsa) -> u64 {
         // SAFETY: the program rings its doorbell, so the queue exists.
         unsafe { (hsa.core.load_read_index)(self.handle as usize as *const HsaQueue) }
     }
 
-    /// Moves on to the next end that the portion goes past. False when there is none.
+    /// Advances to the next end at which the batch wraps around. False if there is none.
     fn next_end(&mut self, read: u64) -> bool {
         let end = end_of_lap(read, self.queue.size());
         let has_next = end < self.last;
@@ -271,12 +271,13 @@ impl Split {
         has_next
     }
 
-    /// Is the place behind the end free of the packet of the lap before? The proxy would wait for that one for ever.
+    /// Whether the packet of the previous lap has left the position after the end. Otherwise the proxy would wait for
+    /// it forever.
     fn can_hide(&self, read: u64) -> bool {
         is_place_free(read, self.end, self.queue.size())
     }
 
-    /// Hides the first packet behind the end. False when it is not written: the proxy does not get past it.
+    /// Hides the first packet after the end. False if it is not written: the proxy does not get past it.
     fn hide(&mut self) -> bool {
         let header = self.header(self.end).swap(packet::INVALID, Ordering::AcqRel);
         self.hidden = (!is_invalid(header)).then_some(header);
@@ -289,7 +290,7 @@ impl Split {
         }
     }
 
-    /// Hands over what is written before the end. False when the proxy takes no more of it for a long time.
+    /// Passes on the written packets before the end. False if the proxy takes no more of them for a long time.
     fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
         let (mut taken, mut looks, mut progress) = (self.read(hsa), 0, None);
         while taken < self.end && self.is_written(taken) {
@@ -312,8 +313,8 @@ impl Split {
     }
 }
 
-/// The packets of one round, where the run-time passed them as if the ring had no end: how many lie before it, and where
-/// the others are.
+/// Packets of one round, if the run-time passed them as if the ring had no end: number of packets before the end, and
+/// address of the others.
 #[inline]
 pub(super) fn past_end(queue: &Queue, packets: *const Packet, count: u64, index: u64) -> Option<(u64, *const Packet)> {
     let base = queue.base as usize as *const Packet;

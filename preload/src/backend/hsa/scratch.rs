@@ -1,6 +1,6 @@
-//! Scratch memory that the run-time gives to queues and takes back, by its table of tool events (6.1 and later).
+//! Scratch memory that the run-time assigns to queues and reclaims, from its table of tool events (6.1 and later).
 //!
-//! Bytes of a free are not told by the run-time. Absent: queues of releases without the table.
+//! The run-time does not report the bytes of a free. Not supported: releases without the table.
 
 #![expect(unsafe_code, reason = "the run-time's table and its events")]
 
@@ -17,14 +17,14 @@ use roctop_ring::session::wanted;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-/// Events that began: queue, operation, ticks.
+/// Events in progress: queue, operation, ticks.
 static BEGUN: Mutex<Vec<(u64, u16, u64)>> = Mutex::new(Vec::new());
 const MAX_EVENTS: usize = 1024;
-/// Queues that were given scratch memory: address, agent, dense id. A queue that is destroyed is known no more when its
-/// memory is taken back.
+/// Queues with scratch memory: address, agent, dense id. A destroyed queue is unknown elsewhere when its memory is
+/// reclaimed.
 static GIVEN: Mutex<Vec<(u64, u32, u32)>> = Mutex::new(Vec::new());
 
-/// The agent and the dense id of an event's queue.
+/// Agent and dense id of an event's queue.
 fn whose(event: &Said, operation: u16) -> (u32, u32) {
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let found = queue::find(event.queue).map(|queue| (queue.agent.index, queue.id));
@@ -39,10 +39,10 @@ fn whose(event: &Said, operation: u16) -> (u32, u32) {
     found.unwrap_or((UNKNOWN, 0))
 }
 
-/// The functions behind ours, by entry.
+/// Previous functions, by entry.
 static BEHIND: Mutex<[usize; tools_entry::COUNT]> = Mutex::new([0; tools_entry::COUNT]);
 
-/// What an event says, as far as events of its kind go.
+/// Fields of an event, as far as its kind has them.
 struct Said {
     queue: u64,
     flags: u32,
@@ -133,7 +133,7 @@ pub(crate) fn patch(process: &Process, root: &Root) {
         process.say(
             status::UNAVAILABLE,
             0,
-            "scratch memory: this run-time does not tell of it (6.1 and later do)",
+            "scratch memory: this run-time does not report it (6.1 and later do)",
         );
         return;
     };

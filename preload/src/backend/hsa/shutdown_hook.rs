@@ -1,7 +1,7 @@
-//! The end of HSA where the run-time does not call `OnUnload`: with tables that came through rocprofiler-register.
+//! Detects the end of HSA if the run-time does not call `OnUnload`: with tables from rocprofiler-register.
 //!
-//! HSA is started and ended by count. The starts and ends of the program are counted here, and at the last end the last
-//! times are taken, as `OnUnload` does.
+//! HSA counts its starts and ends. The program's are counted here, and its last end takes the last times, as `OnUnload`
+//! does.
 
 #![expect(unsafe_code, reason = "stands in front of entries of the run-time's table")]
 
@@ -15,10 +15,10 @@ type Plain = unsafe extern "C" fn() -> Status;
 
 static INIT: AtomicU64 = AtomicU64::new(0);
 static SHUT_DOWN: AtomicU64 = AtomicU64::new(0);
-/// Starts that were not ended yet.
+/// Number of starts without an end.
 static STARTS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts from now on: the tables come in the first start.
+/// Counts from now on: the tables arrive in the first start.
 pub(crate) fn watch(root: &Root) {
     let Some(core) = Table::new(root.core) else { return };
     STARTS.store(1, Ordering::Relaxed);

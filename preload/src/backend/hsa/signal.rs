@@ -1,8 +1,8 @@
-//! Signals that carry times: our own ones in the queues' rings, and the program's, watched in place.
+//! Signals with times: the collector's in the queues' slots, and the program's, watched in place.
 //!
 //! The packet processor writes begin and end into the completion signal. A signal of the program must be read before
-//! the program uses it again: the functions that change signals are hooked ([`change`]), and every new packet or copy with
-//! the signal takes the times first. One [`table`] by handle says which signals are watched.
+//! the program reuses it: functions that change signals are hooked ([`change`]), and every new packet or copy with the
+//! signal takes the times first. A [`table`] by handle contains the watched signals.
 
 #![expect(unsafe_code, reason = "reads signals in memory by their handles")]
 
@@ -20,29 +20,29 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 
 const FREE: u64 = 0;
 const PENDING: u64 = 1;
-/// Somebody reads the signal; others wait the few instructions.
+/// A thread reads the signal; others wait for these few instructions.
 const LOOKING: u64 = 2;
 const TAKEN: u64 = 3;
 const LOST: u64 = 4;
 
-/// Whose signal is watched, and how its times are read.
+/// Owner of a watched signal, and unit of its times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Ours: nobody else touches it. Times are agent ticks.
+    /// The collector's, used by nobody else. Times are agent ticks.
     Own = 0,
     /// The program's, on a dispatch. Times are agent ticks.
     Dispatch = 1,
     /// The program's, on a copy. Times are ticks of the system domain.
     Copy = 2,
-    /// Ours, on a copy in place of the program's. Times are ticks of the system domain.
+    /// The collector's, on a copy instead of the program's. Times are ticks of the system domain.
     Proxy = 3,
-    /// The program's, on a dispatch that may run or be complete already. Times are agent ticks.
+    /// The program's, on a dispatch that may already run or be complete. Times are agent ticks.
     Late = 4,
-    /// Ours, on a packet that only tells when it has left. Its times are of no use.
+    /// The collector's, on a packet that only shows when it has left. Its times are unused.
     Mark = 5,
 }
 
-/// A time span that will be found in a signal.
+/// A watch on a signal that will contain a time span.
 pub(crate) struct Watch {
     state: AtomicU64,
     signal: AtomicU64,
@@ -52,19 +52,19 @@ pub(crate) struct Watch {
     ended_at: AtomicU64,
 }
 
-/// Ticks after which a signal that has an end and the value 1 counts as armed anew behind our back: 0.2 ms or more.
+/// Ticks after which a signal with an end and the value 1 counts as rearmed unseen: 0.2 ms or more.
 const REARMED_TICKS: u64 = 1 << 19;
-/// Ticks that a complete signal without an end is given, 1 ms or more: a processor may write times behind the value.
+/// Ticks that a complete signal without an end may take, 1 ms or more: a processor may write times after the value.
 const LATE_TICKS: u64 = 1 << 22;
-/// Ticks that a thread of the program gives such a signal before it changes it, some 20 µs.
+/// Ticks that a thread of the program waits for such a signal before it changes it, some 20 µs.
 const GRACE_TICKS: u64 = 1 << 16;
-/// 1 when the last such signal got no end: whoever completes these writes none, and nobody waits for the next one's.
+/// 1 if the last such signal got no end: its writer writes none, so the next one is not waited for.
 static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
-/// Who looks.
+/// Who reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// The harvester: takes what is surely complete.
+    /// The harvester: takes what is certainly complete.
     Harvester,
     /// A function that is about to change the signal: takes what has an end.
     Hook,
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// Watches a signal of our own, which the caller has made ready.
+    /// Watches a signal of the collector's, which the caller has prepared.
     #[inline]
     pub(crate) fn own(&self, handle: SignalHandle, kind: Kind) {
         self.signal.store(handle, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Watch {
         self.state.store(PENDING, Ordering::Release);
     }
 
-    /// Watches a signal of the program in place. False when that is not safe: it counts, is in use, or has no room.
+    /// Watches a signal of the program in place. False if that is not safe: it counts, is in use, or the table is full.
     pub(crate) fn in_place(&'static self, handle: SignalHandle, kind: Kind) -> bool {
         let Some(signal) = at(handle).filter(|_| is_free(handle)) else {
             return false;
@@ -109,8 +109,8 @@ impl Watch {
         false
     }
 
-    /// Watches a signal of the program on a packet that the processor may have taken: nothing of it is touched, and its
-    /// times count when its value says so. False when it counts or is in use.
+    /// Watches a signal of the program on a packet that the processor may have taken: nothing of it is changed, and its
+    /// times count when its value shows completion. False if it counts or is in use.
     pub(crate) fn late(&'static self, handle: SignalHandle) -> bool {
         let Some(signal) = at(handle) else { return false };
         if signal.kind != SIGNAL_USER || signal.value.load(Ordering::Acquire) > 1 || find(handle).is_some() {
@@ -127,7 +127,7 @@ impl Watch {
         false
     }
 
-    /// The span when it is known; zeros when it never will be.
+    /// The span, once it is known; zeros if it never will be.
     #[inline]
     pub(crate) fn look(&self) -> Option<[u64; 2]> {
         match self.state.load(Ordering::Acquire) {
@@ -137,7 +137,7 @@ impl Watch {
             _ if self.is(Kind::Own) || self.is(Kind::Proxy) || self.is(Kind::Mark) => {
                 let handle = self.signal.load(Ordering::Relaxed);
                 let signal = at(handle)?;
-                // Acquire: the processor writes the times before it lowers the value.
+                // Acquire: the processor writes the times before it decrements the value.
                 if signal.value.load(Ordering::Acquire) >= 1 {
                     return None;
                 }
@@ -156,8 +156,8 @@ impl Watch {
         }
     }
 
-    /// Keeps the span that a signal of ours had, until its place has another one; the span before, when this was a
-    /// dispatch's. None for other signals, whose times are no sign of ours.
+    /// Stores the span of a collector's signal until its slot has another one; returns the previous span, if this was a
+    /// dispatch's. `None` for other signals, whose times prove nothing about ours.
     #[inline]
     pub(crate) fn keep_span(&self, span: [u64; 2]) -> Option<[u64; 2]> {
         let is_dispatch = self.is(Kind::Own);
@@ -169,19 +169,19 @@ impl Watch {
         is_dispatch.then_some(before)
     }
 
-    /// The signal of ours in this place had these times.
+    /// Sets the previous times of the collector's signal in this slot.
     pub(crate) fn know(&self, [begin, end]: [u64; 2]) {
         self.begin.store(begin, Ordering::Relaxed);
         self.end.store(end, Ordering::Relaxed);
     }
 
-    /// Is a signal of ours as it was when its packet was handed over?
+    /// Whether a collector's signal is unchanged since its packet was submitted.
     pub(crate) fn is_waiting(&self) -> bool {
         let is_ours = self.is(Kind::Own) || self.is(Kind::Mark);
         is_ours && at(self.handle()).is_some_and(|signal| signal.value.load(Ordering::Acquire) >= 1)
     }
 
-    /// The signal that is watched.
+    /// Handle of the watched signal.
     pub(crate) fn handle(&self) -> SignalHandle {
         self.signal.load(Ordering::Relaxed)
     }
@@ -190,19 +190,19 @@ impl Watch {
         self.kind.load(Ordering::Relaxed) == kind as u64
     }
 
-    /// Done with: may be used again.
+    /// Frees the watch for reuse.
     #[inline]
     pub(crate) fn free(&self) {
         self.state.store(FREE, Ordering::Release);
     }
 
-    /// The work will not happen.
+    /// Cancels the watch: the work will not happen.
     pub(crate) fn cancel(&self) {
         remove(self.signal.load(Ordering::Relaxed), self);
         self.free();
     }
 
-    /// This thread alone looks now; others wait until the state is another one. False when there is nothing to look for.
+    /// Makes this thread the only reader; others wait for the next state. False if there is nothing to read.
     fn hold(&self) -> bool {
         loop {
             match self
@@ -216,7 +216,7 @@ impl Watch {
         }
     }
 
-    /// Reads the span out of the program's signal when it is there.
+    /// Reads the span from the program's signal, if it is there.
     fn take(&self, who: Who) {
         if !self.hold() {
             return;
@@ -255,7 +255,7 @@ impl Watch {
         })
     }
 
-    /// A complete signal has this begin and end: are they those to record?
+    /// Whether this begin and end of a complete signal are final.
     #[inline]
     fn is_whole(&self, span: [u64; 2]) -> bool {
         if !span.contains(&0) {
@@ -273,7 +273,7 @@ impl Watch {
         true
     }
 
-    /// Has the signal been as it is for so many ticks? First asked, it begins to count.
+    /// Whether the signal has been unchanged for this many ticks. The first call starts the count.
     fn has_rested(&self, ticks: u64) -> bool {
         let now = clock::now();
         let since = self.ended_at.load(Ordering::Relaxed);
@@ -284,7 +284,7 @@ impl Watch {
         now.wrapping_sub(since) > ticks
     }
 
-    /// The signal goes: whoever reads it comes to an end first.
+    /// The signal is being destroyed: waits for its reader.
     pub(crate) fn lose(&self) {
         if !self.hold() {
             return;
@@ -296,8 +296,8 @@ impl Watch {
     }
 }
 
-/// The times of a completed signal that is about to change: a processor that writes them a little after the value is waited
-/// for, as long as such times are known to come.
+/// Times of a completed signal that is about to change. It waits for a processor that writes them a little after the
+/// value, as long as such times are known to come.
 fn times_soon(signal: &Signal) -> Span {
     let mut began = 0;
     loop {
@@ -321,13 +321,13 @@ fn times_soon(signal: &Signal) -> Span {
     }
 }
 
-/// A copy's times may lie beside its signal: the run-time knows where. Zeros when it does not.
+/// A copy's times may be outside its signal: the run-time knows where. Zeros if it does not.
 fn copy_time(handle: SignalHandle) -> Span {
     let mut span = Span::default();
     let Some(hsa) = hsa() else { return span };
     // SAFETY: the signal exists: it is ours, or a hook runs before it changes, or `take` holds its owner.
     let known = unsafe { (hsa.amd.get_async_copy_time)(handle, &raw mut span) };
-    // Times that nobody wrote come out as the moment at which the GPU's counter was 0.
+    // Times that nobody wrote convert to the moment at which the GPU's counter was 0.
     let is_unwritten = span.start == span.end && hsa.nanoseconds(span.end) < hsa.began();
     if known == SUCCESS && !is_unwritten {
         span
@@ -336,14 +336,14 @@ fn copy_time(handle: SignalHandle) -> Span {
     }
 }
 
-/// Can a signal of the program be watched in place? Not when it counts or is in use.
+/// Whether a signal of the program can be watched in place. Not if it counts or is in use.
 #[inline]
 pub(crate) fn is_free(handle: SignalHandle) -> bool {
     at(handle).is_some_and(|signal| signal.kind == SIGNAL_USER && signal.value.load(Ordering::Acquire) == 1)
         && find(handle).is_none()
 }
 
-/// The signal behind a handle.
+/// The signal of a handle.
 #[inline]
 fn at(handle: SignalHandle) -> Option<&'static Signal> {
     let address = handle as usize as *const Signal;
@@ -355,7 +355,7 @@ fn at(handle: SignalHandle) -> Option<&'static Signal> {
     unsafe { address.as_ref() }
 }
 
-/// A signal is about to change or to get new times: takes what it has.
+/// A signal is about to change or to get new times: takes its current ones.
 #[inline]
 pub(crate) fn before_change(handle: SignalHandle) {
     if table::has_some()

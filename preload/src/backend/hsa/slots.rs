@@ -1,7 +1,7 @@
-//! The memory of dispatches in flight: signals of our own, what is known of each, and which call made which packet.
+//! Memory of dispatches in flight: the collector's signals, the data of each dispatch, and the calls of packets.
 //!
-//! Signals are plain memory that the host and all GPUs see, formatted as the packet processor expects them: no object of
-//! the run-time, no event, no interrupt. Their handles must never be passed to a function of the run-time.
+//! Signals are plain memory visible to the host and all GPUs, in the packet processor's format: no object of the
+//! run-time, no event, no interrupt. Their handles must never be passed to a function of the run-time.
 
 #![expect(unsafe_code, reason = "zeroed memory, prefetching")]
 
@@ -21,34 +21,34 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::sync::{Mutex, PoisonError};
 
-/// What a packet's maker noted: correlation id, and thread | stream << 32.
+/// Call of a packet: correlation id, and thread | stream << 32.
 struct Launch([AtomicU64; 2]);
 
-/// A dispatch in flight: how its times are found. What is known of it lies in the slot's record.
+/// A dispatch in flight: where its times are. Its data are in the slot's record.
 #[repr(align(64))]
 pub(crate) struct Side {
     pub(crate) watch: Watch,
-    /// Index of its packet in the hardware's queue.
+    /// Index of its packet in the hardware queue.
     pub(crate) position: AtomicU64,
 }
 
-/// The memory of a queue's dispatches in flight: used again by a later one, never given back.
+/// Memory of a queue's dispatches in flight: reused for later ones, never freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     agent: AgentHandle,
     source: &'static Source,
     file: Option<&'static FlightFile>,
-    /// Points of the agent's clock, for whoever finds the slots after a kill.
+    /// Points of the agent's clock, for a reader of the slots after a kill.
     points: Words<'static>,
     records: Words<'static>,
     sides: &'static [Side],
     launches: &'static [Launch],
 }
 
-/// Half the slots of a small queue: what it completes while the harvester naps.
+/// Minimum number of slots: what a small queue completes while the harvester sleeps, twice.
 const FEWEST: usize = 1024;
 
-/// What is all zeros when it is new: atomics alone.
+/// A type whose initial value is all zeros: only atomics.
 ///
 /// # Safety
 /// Zeros are a value of the type.
@@ -61,7 +61,7 @@ unsafe impl Zero for Side {}
 // SAFETY: atomics.
 unsafe impl Zero for Launch {}
 
-/// Memory for ever, whose pages come when they are first used: an allocator would write zeros to what has to be aligned.
+/// Permanent memory whose pages are allocated at first use: an allocator would write zeros to aligned memory.
 fn zeroed<T: Zero>(count: usize) -> &'static [T] {
     const { assert!(align_of::<T>() <= PAGE) };
     let (protection, flags) = (
@@ -73,21 +73,21 @@ fn zeroed<T: Zero>(count: usize) -> &'static [T] {
     if address == libc::MAP_FAILED {
         return &[];
     }
-    // SAFETY: at a page boundary, of so many bytes, all zeros, which is a value of the type; never given back.
+    // SAFETY: at a page boundary, of this many bytes, all zeros, which is a value of the type; never given back.
     unsafe { std::slice::from_raw_parts(address.cast(), count) }
 }
 
-/// Memory of queues that are gone, of this start of the run-time: a later one, or a forked child's, has none of it.
+/// Memory of destroyed queues, from this start of the run-time: not used by a later one or by a forked child.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
 
-/// The run-time ends: signals that it made for slots in no use go.
+/// End of the run-time: destroys signals that it made for unused slots.
 pub(crate) fn discard_spare(hsa: &Hsa) {
     for slots in SPARE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         slots.source.discard(hsa);
     }
 }
 
-/// The run-time starts: what was kept of another one is not used any more.
+/// Start of the run-time: drops memory of an earlier one.
 pub(crate) fn forget_spare() {
     if let Ok(mut spare) = SPARE.try_lock() {
         spare.clear();
@@ -130,19 +130,19 @@ impl Slots {
         }
     }
 
-    /// Nothing of a queue is in flight any more: its memory may serve another one.
+    /// Returns the memory when nothing of the queue is in flight, for use by another one.
     pub(crate) fn give_back(self) {
         SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 
-    /// Dispatches that can be in flight.
+    /// Number of slots.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.sides.len() as u64
     }
 
-    /// Sequence numbers before this one can have a slot where those before `tail` are done with: a flight file gets its pages
-    /// by and by. Makes those up to `last` ready. For the handler, under the queue's lock.
+    /// Limit of sequence numbers that can have a slot, if those before `tail` are done: a flight file gets its pages
+    /// gradually. Prepares those up to `last`. For the handler, under the queue's lock.
     #[cold]
     pub(crate) fn limit(&self, hsa: Option<&Hsa>, tail: u64, last: u64) -> u64 {
         let limit = tail + self.len();
@@ -161,77 +161,77 @@ impl Slots {
         }
     }
 
-    /// The tmpfs is full: what follows is kept in memory.
+    /// The tmpfs is full: further data are kept in memory.
     fn leave_file(&self, hsa: Option<&Hsa>, file: &FlightFile) {
         level::step_down_because(Level::Memory, Reason::NoFile, 0, pages::NO_ROOM);
         let allocate = || allocate(hsa?, self.agent, self.sides.len());
         self.source.leave_file(allocate);
-        // Without memory the queue goes on with the slots that it has.
+        // Without memory the queue continues with its current slots.
         let _ = file.detach_rest();
     }
 
-    /// Notes that can be kept.
+    /// Number of calls that can be stored.
     pub(crate) fn launches(&self) -> u64 {
         self.launches.len() as u64
     }
 
-    /// The side slot of a sequence number.
+    /// Side data of a sequence number.
     #[inline]
     pub(crate) fn side(&self, sequence: u64) -> Option<&'static Side> {
         self.sides.get(sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
-    /// What is known of the dispatch with a sequence number.
+    /// Record of the dispatch with a sequence number.
     #[inline]
     pub(crate) fn record(&self, sequence: u64) -> Option<SlotWriter<'static>> {
         SlotWriter::new(self.records, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
-    /// Keeps a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
+    /// Stores a point of the agent's clock: agent ticks and HSA ns. Under the harvester's lock.
     pub(crate) fn keep_point(&self, ticks: u64, nanoseconds: u64) {
         keep_point(self.points, ticks, nanoseconds);
     }
 
-    /// Was no work of the queue recorded yet, so that nothing but reckoned points tell of the agent's clock?
+    /// Whether no work of the queue was recorded yet, so that only estimated points of the agent's clock exist.
     pub(crate) fn is_reckoned(&self) -> bool {
         is_reckoned(self.points)
     }
 
-    /// Keeps two points of the agent's clock that were reckoned. Under the harvester's lock.
+    /// Stores two estimated points of the agent's clock. Under the harvester's lock.
     pub(crate) fn keep_reckoned(&self, points: [[u64; 2]; 2]) {
         keep_reckoned(self.points, points);
     }
 
-    /// Makes the own signal of a slot ready and gives its handle; none where the level of timing has none.
+    /// Prepares the collector's signal of a slot and returns its handle; `None` if the level of timing has none.
     #[inline]
     pub(crate) fn arm(&self, sequence: u64) -> Option<SignalHandle> {
         self.source
             .arm(super::hsa, sequence as usize & (self.sides.len().wrapping_sub(1)))
     }
 
-    /// The next own signals are those of this level. False where it has none here. Under the queue's lock.
+    /// Selects this level's signals for the next slots. False if it has none here. Under the queue's lock.
     pub(crate) fn choose(&self, hsa: &Hsa, level: Level, has_files: bool) -> bool {
         let allocate = || allocate(hsa, self.agent, self.sides.len());
         self.source.choose(level, has_files, allocate)
     }
 
-    /// Is there a flight file?
+    /// Whether there is a flight file.
     pub(crate) fn has_file(&self) -> bool {
         self.source.has_file()
     }
 
-    /// Do the next own signals lie in the flight file?
+    /// Whether the next signals are in the flight file.
     pub(crate) fn is_file(&self) -> bool {
         self.source.is_file()
     }
 
-    /// Does the flight file show that the last slot's signal is complete, through another mapping than the one that the
-    /// processor writes to?
+    /// Whether the flight file shows that the last slot's signal is complete, through a mapping other than the one that
+    /// the processor writes to.
     pub(crate) fn is_last_complete_in_file(&self) -> bool {
         self.file.is_some_and(FlightFile::is_last_complete)
     }
 
-    /// Where the own signals are that a reader finds after a kill.
+    /// Location of the signals for a reader after a kill.
     #[inline]
     pub(crate) fn state(&self, is_own: bool) -> State {
         if is_own && self.source.is_file() {
@@ -241,12 +241,12 @@ impl Slots {
         }
     }
 
-    /// Is this a signal of those that the next dispatches get?
+    /// Whether this is one of the signals that the next dispatches get.
     pub(crate) fn has(&self, handle: SignalHandle) -> bool {
         self.source.has(handle)
     }
 
-    /// Notes which call reserved a packet.
+    /// Stores which call reserved a packet.
     #[inline]
     pub(crate) fn note(&self, index: u64, correlation: u64, who: u64) {
         let at = index as usize & (self.launches.len().wrapping_sub(1));
@@ -256,8 +256,8 @@ impl Slots {
         }
     }
 
-    /// Takes the note of a packet: correlation id, thread | stream << 32. Under the queue's lock; whoever noted has written
-    /// the packet since, and the next to note there waits for room.
+    /// Takes the call of a packet: correlation id, thread | stream << 32. Under the queue's lock; the storing thread
+    /// has written the packet since, and the next to store there waits for space.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> [u64; 2] {
         let at = index as usize & (self.launches.len().wrapping_sub(1));
@@ -269,7 +269,7 @@ impl Slots {
         })
     }
 
-    /// Asks for the memory of a slot, to be written.
+    /// Prefetches the memory of a slot for writing.
     #[inline]
     pub(crate) fn prefetch(&self, sequence: u64) {
         let index = sequence as usize & (self.sides.len().wrapping_sub(1));
@@ -289,7 +289,7 @@ impl Slots {
     }
 }
 
-/// Asks for memory that is about to be written, wherever it is now. It need not exist.
+/// Prefetches memory for writing. The address need not exist.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Code objects and kernel symbols, told as facts when an executable is frozen.
+//! Code objects and kernel symbols: emitted as facts when an executable is frozen.
 
 #![expect(
     unsafe_code,
@@ -20,19 +20,19 @@ use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 
 const KERNEL: u32 = 1;
-const MOST_INTERNAL: usize = 512;
-/// The run-time's own kernels.
+const MAX_INTERNAL: usize = 512;
+/// Prefix of the run-time's own kernels.
 const INTERNAL: &[u8] = b"__amd_rocclr_";
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
-static INTERNALS: [AtomicU64; MOST_INTERNAL] = [const { AtomicU64::new(0) }; MOST_INTERNAL];
+static INTERNALS: [AtomicU64; MAX_INTERNAL] = [const { AtomicU64::new(0) }; MAX_INTERNAL];
 static INTERNAL_COUNT: AtomicU64 = AtomicU64::new(0);
-/// Code objects by executable, to tell their end.
+/// Code objects by executable, to emit their unload.
 static LOADED: Mutex<Vec<(Executable, CodeObject)>> = Mutex::new(Vec::new());
 
-/// Is this one of the run-time's own kernels?
+/// Whether this is one of the run-time's own kernels.
 pub(crate) fn is_internal(kernel_object: u64) -> bool {
-    let count = (INTERNAL_COUNT.load(Ordering::Acquire) as usize).min(MOST_INTERNAL);
+    let count = (INTERNAL_COUNT.load(Ordering::Acquire) as usize).min(MAX_INTERNAL);
     INTERNALS
         .iter()
         .take(count)
@@ -57,7 +57,7 @@ unsafe extern "C" fn freeze(executable: Executable, options: *const c_char) -> S
             if thread::is_traced()
                 && let Some(process) = process::get()
             {
-                thread::aside(|| tell(hsa, process, executable));
+                thread::aside(|| emit(hsa, process, executable));
             }
         });
     }
@@ -96,7 +96,7 @@ struct Visit<'a> {
     objects: Vec<CodeObject>,
 }
 
-fn tell(hsa: &Hsa, process: &Process, executable: Executable) {
+fn emit(hsa: &Hsa, process: &Process, executable: Executable) {
     let mut visit = Visit {
         hsa,
         process,
@@ -121,7 +121,7 @@ fn tell(hsa: &Hsa, process: &Process, executable: Executable) {
 
 unsafe extern "C" fn object(_executable: Executable, object: LoadedCodeObject, data: *mut c_void) -> Status {
     wall((), || {
-        // SAFETY: `data` is the address that `tell` passed.
+        // SAFETY: `data` is the address that `emit` passed.
         let visit = unsafe { &mut *data.cast::<Visit<'_>>() };
         let Some(get) = visit.loader.loaded_code_object_get_info else {
             return;
@@ -157,7 +157,7 @@ unsafe extern "C" fn object(_executable: Executable, object: LoadedCodeObject, d
 
 unsafe extern "C" fn symbol(_executable: Executable, agent: AgentHandle, symbol: Symbol, data: *mut c_void) -> Status {
     wall((), || {
-        // SAFETY: `data` is the address that `tell` passed.
+        // SAFETY: `data` is the address that `emit` passed.
         let visit = unsafe { &mut *data.cast::<Visit<'_>>() };
         kernel(visit, agent, symbol);
     });
@@ -210,7 +210,7 @@ fn kernel(visit: &Visit<'_>, agent: AgentHandle, symbol: Symbol) {
     visit.process.fact(KernelSymbol::head(0, Domain::NONE), &fact.payload());
 }
 
-/// The 64-byte kernel descriptor, where the host can read it.
+/// The 64-byte kernel descriptor, if the host can read it.
 fn descriptor(loader: &Loader, kernel_object: u64) -> Option<[u32; 16]> {
     let query = loader.query_host_address?;
     let mut host = std::ptr::null();
@@ -222,7 +222,7 @@ fn descriptor(loader: &Loader, kernel_object: u64) -> Option<[u32; 16]> {
     Some(unsafe { host.cast::<[u32; 16]>().read_unaligned() })
 }
 
-/// Another kernel lies there now.
+/// Another kernel is at this address now.
 fn forget_internal(kernel_object: u64) {
     for known in &INTERNALS {
         if known.load(Ordering::Relaxed) == kernel_object {

@@ -1,12 +1,12 @@
-//! Reservations of more packets than notes are kept for: HIP 10 reserves all packets of a graph at once.
+//! Reservations of more packets than calls can be stored for: HIP 10 reserves all packets of a graph at once.
 
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Large reservations of one queue that are known at a time; the oldest gives way.
+/// Maximum number of known large reservations per queue; the oldest is replaced.
 const RESERVATIONS: usize = 4;
 
-/// The packets from `first` up to `end`, and the note of each.
+/// Packets from `first` up to `end`, and their call.
 #[derive(Clone, Copy)]
 struct Reservation {
     first: u64,
@@ -16,7 +16,7 @@ struct Reservation {
 
 /// The large reservations of a queue.
 pub(crate) struct Wide {
-    /// Behind the last packet of all; zero as long as there was none.
+    /// Index after the last packet of all; 0 while there was none.
     end: AtomicU64,
     latest: Mutex<[Reservation; RESERVATIONS]>,
 }
@@ -34,7 +34,7 @@ impl Wide {
         }
     }
 
-    /// Notes which call reserved many packets. On the thread that reserved them and has not written them.
+    /// Stores which call reserved many packets. On the thread that reserved them and has not written them.
     #[cold]
     pub(crate) fn note(&self, first: u64, count: u64, note: [u64; 2]) {
         let end = first.saturating_add(count);
@@ -46,7 +46,7 @@ impl Wide {
         self.end.fetch_max(end, Ordering::Release);
     }
 
-    /// The note of a packet of a large reservation.
+    /// Call of a packet of a large reservation.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> Option<[u64; 2]> {
         (index < self.end.load(Ordering::Acquire))

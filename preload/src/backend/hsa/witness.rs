@@ -1,8 +1,10 @@
-//! Signals of the run-time's on barrier packets between the program's: they complete when signals of our own do not.
+//! Witnesses: signals of the run-time on barrier packets between the program's. They complete even if the collector's
+//! signals do not.
 //!
-//! A witness goes in front of a packet with the barrier bit, which waits for all packets before it anyway: no kernel waits
-//! longer. When it completes all packets before it are complete, so a dispatch of those whose own signal is not is one that
-//! the collector cannot see: [`Witnesses::proved`]. It also says how many packets have left the queue, see [`super::backpressure`].
+//! A witness precedes a packet with the barrier bit, which waits for all earlier packets anyway, so no kernel waits
+//! longer. When it completes, all earlier packets are complete. A dispatch among them whose own signal is not complete
+//! is one that the collector cannot see: [`Witnesses::proved`]. It also shows how many packets have left the queue, see
+//! [`super::backpressure`].
 
 #![expect(unsafe_code, reason = "signals of the run-time")]
 
@@ -11,16 +13,16 @@ use hsa_sys::abi::{Packet, SUCCESS, Signal, SignalHandle, packet};
 use roctop_ring::sync::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-/// Witnesses that a queue has at once.
+/// Maximum number of witnesses per queue.
 const PLACES: usize = 8;
-/// Every such part of a queue has a witness.
+/// Number of parts of the queue that each have a witness.
 const PARTS: u64 = 4;
-/// The fewest packets between two, unless there is a doubt.
+/// Minimum distance in packets, unless there is a doubt.
 const MIN_DISTANCE: u64 = 256;
-/// Says that a witness proves nothing of the dispatches before it.
+/// Marks a witness that proves nothing about earlier dispatches.
 const UNORDERED: u64 = 0;
 
-/// Makes a signal of the run-time's with these attributes.
+/// Creates a signal of the run-time with these attributes.
 pub(super) fn signal(hsa: &Hsa, attributes: u64) -> Option<SignalHandle> {
     let mut handle = 0;
     // SAFETY: `handle` has room for the answer; there are no consumers to list.
@@ -28,10 +30,10 @@ pub(super) fn signal(hsa: &Hsa, attributes: u64) -> Option<SignalHandle> {
     (made == SUCCESS).then_some(handle)
 }
 
-/// An ordinary signal, as the program's own: with an event, unless the run-time has none left.
+/// Attributes of an ordinary signal, like the program's: with an event, unless the run-time has none left.
 const ORDINARY: u64 = 0;
 
-/// Signals of queues that are gone.
+/// Signals of destroyed queues.
 static SPARE: Mutex<Vec<SignalHandle>> = Mutex::new(Vec::new());
 
 /// An ordinary signal for a witness.
@@ -40,12 +42,12 @@ pub(super) fn get(hsa: &Hsa) -> Option<SignalHandle> {
     spare.or_else(|| signal(hsa, ORDINARY))
 }
 
-/// The processor has done with a signal.
+/// The processor is done with a signal.
 pub(super) fn give_back(handle: SignalHandle) {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
 }
 
-/// The run-time shuts down: nothing of ours stays in it.
+/// Shutdown of the run-time: destroys the signals.
 pub(super) fn discard(hsa: &Hsa) {
     for handle in SPARE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         // SAFETY: the signal is ours and nobody uses it any more.
@@ -53,14 +55,14 @@ pub(super) fn discard(hsa: &Hsa) {
     }
 }
 
-/// The run-time starts: signals of an earlier one, or of a parent, are none of this one's.
+/// Start of the run-time: drops signals of an earlier one, or of the parent process.
 pub(super) fn forget_all() {
     if let Ok(mut spare) = SPARE.try_lock() {
         spare.clear();
     }
 }
 
-/// Sets a signal before its packet is seen.
+/// Sets a signal before its packet becomes visible.
 pub(super) fn arm(handle: SignalHandle) {
     if let Some(signal) = at(handle) {
         signal.start.store(0, Ordering::Relaxed);
@@ -69,26 +71,26 @@ pub(super) fn arm(handle: SignalHandle) {
     }
 }
 
-/// Did the processor complete a signal that was armed?
+/// Whether the processor completed an armed signal.
 pub(super) fn is_complete(handle: SignalHandle) -> bool {
     at(handle).is_none_or(|signal| signal.value.load(Ordering::Acquire) < 1)
 }
 
-/// A signal of ours.
+/// A signal of the collector's.
 pub(super) fn at(handle: SignalHandle) -> Option<&'static Signal> {
     let address = handle as usize as *const Signal;
     // SAFETY: null, or a signal of ours, which exists until the run-time shuts down.
     unsafe { address.as_ref() }
 }
 
-/// One witness.
+/// A witness.
 struct Witness {
     handle: AtomicU64,
-    /// Its number in the queue, from 1; 0 while it is prepared or before it is used.
+    /// Its number in the queue, from 1; 0 during preparation or before use.
     number: AtomicU64,
-    /// Index of its packet in the hardware's queue.
+    /// Index of its packet in the hardware queue.
     position: AtomicU64,
-    /// Dispatches before this sequence number are complete when it is; [`UNORDERED`] when that is not so.
+    /// When it is complete, dispatches before this sequence number are complete; [`UNORDERED`] if it proves nothing.
     sequence: AtomicU64,
 }
 
@@ -102,9 +104,9 @@ impl Witness {
         }
     }
 
-    /// Position and sequence number when it is complete. Any thread may ask.
+    /// Position and sequence number, if it is complete. For any thread.
     fn completed(&self) -> Option<[u64; 2]> {
-        // Acquire: what belongs to this number is seen.
+        // Acquire: the data of this number are visible.
         let number = self.number.load(Ordering::Acquire);
         if number == 0 || !is_complete(self.handle.load(Ordering::Relaxed)) {
             return None;
@@ -114,21 +116,21 @@ impl Witness {
             self.sequence.load(Ordering::Relaxed),
         ];
         fence(Ordering::Acquire);
-        // The handler prepares it again: what was read may be of both.
+        // The handler may have prepared it again: then the data may be mixed.
         (self.number.load(Ordering::Relaxed) == number).then_some(read)
     }
 }
 
-/// The witnesses of a queue.
+/// Witnesses of a queue.
 pub(crate) struct Witnesses {
     places: [Witness; PLACES],
-    /// Witnesses ever used. The handler's.
+    /// Number of witnesses ever used. Written by the handler.
     used: AtomicU64,
-    /// Index behind the last one in the hardware's queue. The handler's.
+    /// Index after the last one in the hardware queue. Written by the handler.
     marked: AtomicU64,
-    /// 1 when the harvester sees nothing complete for long.
+    /// 1 if the harvester has seen nothing complete for long.
     doubt: AtomicU64,
-    /// The dispatches of which the harvester knows that they are complete, and since when, ns.
+    /// Dispatches proved complete, and since when, ns.
     proof: [AtomicU64; 2],
 }
 
@@ -143,16 +145,17 @@ impl Witnesses {
         }
     }
 
-    /// Is a witness wanted among the next `count` packets from `position` on of a queue of `size`? For the handler.
+    /// Whether a witness is wanted among the next `count` packets from `position` on, in a queue of `size`. For the
+    /// handler.
     #[inline]
     pub(crate) fn is_due(&self, position: u64, count: u64, size: u64) -> bool {
         let last = self.marked.load(Ordering::Relaxed);
         position + count >= last + (size / PARTS).max(MIN_DISTANCE) || self.doubt.load(Ordering::Relaxed) != 0
     }
 
-    /// The packet of a witness at `position` of the hardware's queue, behind dispatches before `sequence`. `is_ordered`: the
-    /// packet behind it has the barrier bit. None when all places are in use, or the run-time makes no signal. For the
-    /// handler.
+    /// Packet of a witness at `position` of the hardware queue, after the dispatches before `sequence`. `is_ordered`:
+    /// the next packet has the barrier bit. `None` if all witnesses are in use, or the run-time makes no signal. For
+    /// the handler.
     #[cold]
     pub(crate) fn packet(&self, hsa: &Hsa, position: u64, sequence: u64, is_ordered: bool) -> Option<Packet> {
         let used = self.used.load(Ordering::Relaxed);
@@ -165,7 +168,7 @@ impl Witnesses {
             handle = get(hsa)?;
         }
         place.number.store(0, Ordering::Relaxed);
-        // Release: who sees what follows sees that the number is gone.
+        // Release: a reader of the following stores sees that the number is 0.
         fence(Ordering::Release);
         arm(handle);
         place.handle.store(handle, Ordering::Relaxed);
@@ -185,12 +188,12 @@ impl Witnesses {
         })
     }
 
-    /// The harvester sees nothing complete for long: the next packets get a witness.
+    /// The harvester has seen nothing complete for long: the next packets get a witness.
     pub(crate) fn doubt(&self) {
         self.doubt.store(1, Ordering::Relaxed);
     }
 
-    /// Index behind the last witness that left the hardware's queue, and whether one is still in it.
+    /// Index after the last witness that left the hardware queue, and whether one is still in it.
     pub(crate) fn left(&self) -> (Option<u64>, bool) {
         let mut last = None;
         let mut is_pending = false;
@@ -203,8 +206,8 @@ impl Witnesses {
         (last, is_pending)
     }
 
-    /// Dispatches before this sequence number are complete for longer than `grace` ns, by what was seen at `now`, where the
-    /// first one not seen complete is `tail`. Under the harvester's lock.
+    /// Dispatches before this sequence number have been complete for longer than `grace` ns, as seen at `now`; `tail`
+    /// is the first one not seen complete. Under the harvester's lock.
     pub(crate) fn proved(&self, tail: u64, now: impl Fn() -> u64, grace: u64) -> Option<u64> {
         let [proof, since] = &self.proof;
         let known = proof.load(Ordering::Relaxed);
@@ -220,7 +223,7 @@ impl Witnesses {
         None
     }
 
-    /// The queue is gone: its signals may serve another one, but for those that the processor may still write to.
+    /// The queue is destroyed: another one may use its signals, except those that the processor may still write to.
     pub(crate) fn give_back(&self) {
         for place in &self.places {
             let is_used = place.number.load(Ordering::Relaxed) != 0;

@@ -1,4 +1,4 @@
-//! Names that the program gives threads, agents, devices and streams.
+//! Names that the program gives to threads, agents, devices and streams.
 
 use super::real::{NAME_AGENT, NAME_DEVICE, NAME_STREAM, NAME_THREAD, typed};
 use super::table::{Entry, pass};
@@ -36,7 +36,7 @@ pub(super) unsafe fn name_thread(name: *const c_char, real: Option<Push>) -> c_i
     result
 }
 
-/// Names an HSA agent; a call is recorded too.
+/// Names an HSA agent; the call is recorded too.
 ///
 /// # Safety
 /// `name` is null or a terminated string, `agent` null or an agent.
@@ -58,7 +58,7 @@ pub(super) unsafe fn name_hsa_agent(name: *const c_char, agent: *const c_void, r
     result
 }
 
-/// An agent gets a name, where it is known.
+/// Stores the name of an agent, if it is known.
 fn name_agent(name: &[u8], agent: impl FnOnce() -> Option<&'static Agent>) {
     wall((), || {
         let _errno = Errno::keep();
@@ -71,10 +71,10 @@ fn name_agent(name: &[u8], agent: impl FnOnce() -> Option<&'static Agent>) {
     });
 }
 
-/// What makes HIP's devices others than HSA's GPUs in their order.
+/// Variables with which HIP's device order may differ from HSA's GPU order.
 const DEVICES: [&str; 3] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"];
 
-/// Names a HIP device; passed on only where HIP counts devices in an order of the user's.
+/// Names a HIP device; recorded only if no variable changes HIP's device order.
 ///
 /// # Safety
 /// `name` is null or a terminated string.

@@ -1,4 +1,4 @@
-//! The real functions behind ours, those of ours that stand for them, and how either is found.
+//! Finds the real functions of ours, and ours for real ones.
 
 use super::{
     roctxGetThreadId, roctxMarkA, roctxNameHipDevice, roctxNameHipStream, roctxNameHsaAgent, roctxNameOsThread,
@@ -10,7 +10,7 @@ use crate::{real, thread};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_void};
 
-/// A real function behind ours: 0 not looked for yet, 1 there is none.
+/// A real function: 0 not looked up yet, 1 absent.
 pub(super) struct Real {
     address: AtomicU64,
     name: &'static CStr,
@@ -50,7 +50,7 @@ impl Real {
         }
     }
 
-    /// Looks for all of them at once, so that a signal handler does not come to look for one in the middle of malloc.
+    /// Looks all of them up at once, so that a signal handler never looks one up in the middle of malloc.
     #[cold]
     fn find(&self) -> Option<*mut c_void> {
         if thread::is_aside() {
@@ -69,10 +69,10 @@ impl Real {
     }
 }
 
-/// How the file names of libraries with these functions begin.
+/// Start of the file names of libraries with these functions.
 const LIBRARIES: [&str; 2] = ["libroctx64.so", "librocprofiler-sdk-roctx.so"];
 
-/// The function of a library that only a part of the program sees, as what an interpreter imports.
+/// The function in a library that only a part of the program sees, such as one imported by an interpreter.
 fn in_library(name: &CStr) -> Option<*mut c_void> {
     let listen = roctxRegisterTracerCallback as unsafe extern "C" fn(_) as *mut c_void;
     let found = LIBRARIES
@@ -81,8 +81,8 @@ fn in_library(name: &CStr) -> Option<*mut c_void> {
     (Some(found) != own(name) && found != listen).then_some(found)
 }
 
-/// The function of ours that stands for the one that a program looked up in a library of its own, which becomes the real
-/// one behind it and stays loaded; none when another library is behind it already.
+/// Our function for the one that a program looked up in its own library. That library becomes the real one and stays
+/// loaded. `None` if another library already is.
 pub(crate) fn stand_in(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     let ours = own(name)?;
     let real = ALL.iter().find(|real| real.name == name)?;
@@ -114,7 +114,7 @@ fn own(name: &CStr) -> Option<*mut c_void> {
     })
 }
 
-/// The real function as a function of the given type.
+/// The real function with the given type.
 macro_rules! typed {
     ($place:ident as $ty:ty) => {
         $place.get().map(|address| {

@@ -1,10 +1,10 @@
-//! ROC-TX's dispatch tables, which librocprofiler-sdk-roctx hands over at its first call (ROCm 6.2 and later).
+//! ROC-TX's dispatch tables, which librocprofiler-sdk-roctx passes on at its first call (ROCm 6.2 and later).
 //!
-//! Its exported functions jump through them at every call. A program whose calls come to the exported functions of the
-//! collector is passed on to the library's, and arrives here again: what is on its way is marked by thread, and recorded
-//! once. A program that has the library's own functions (opened with `RTLD_LOCAL` or `RTLD_DEEPBIND`) comes here alone.
-//! The mark, and not what lies behind the exported functions, decides: another ROC-TX library may be there, and during
-//! the first call the tables are handed over in the middle of it.
+//! Its exported functions jump through the tables at every call. A call of the collector's exported function continues
+//! at the library's and then arrives here; such calls are marked per thread and recorded once. A program that has the
+//! library's own functions (opened with `RTLD_LOCAL` or `RTLD_DEEPBIND`) arrives only here. The mark decides, not the
+//! function behind the exported one: another ROC-TX library may be there, and the first call passes the tables on while
+//! it is in progress.
 
 #![expect(unsafe_code, reason = "writes into a library's tables of functions")]
 
@@ -14,7 +14,7 @@ use crate::{real, tls};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_char, c_int, c_void};
 
-/// A function, as it is numbered over the tables.
+/// A function, numbered over all tables.
 #[derive(Clone, Copy)]
 pub(super) enum Entry {
     Mark,
@@ -31,8 +31,8 @@ pub(super) enum Entry {
     NameStream,
 }
 
-/// The tables in the order in which they are handed over: each begins with its size in bytes (`roctxCoreApiTable_t`,
-/// `roctxControlApiTable_t`, `roctxNameApiTable_t` of rocprofiler-sdk 0.4 to 1.x).
+/// The tables in their order; each begins with its size in bytes (`roctxCoreApiTable_t`, `roctxControlApiTable_t`,
+/// `roctxNameApiTable_t` of rocprofiler-sdk 0.4 to 1.x).
 const TABLES: [&[Entry]; 3] = [
     &[
         Entry::Mark,
@@ -51,10 +51,10 @@ const TABLES: [&[Entry]; 3] = [
     ],
 ];
 
-/// What the entries held; 0 not wrapped.
+/// Previous pointers of the entries; 0 if not wrapped.
 static ORIGINALS: [AtomicU64; 12] = [const { AtomicU64::new(0) }; 12];
 
-/// Passes a recorded call on to the real function, marked as such.
+/// Passes a recorded call on to the real function, marked as recorded.
 #[inline]
 pub(super) fn pass<R>(entry: Entry, real: impl FnOnce() -> R) -> R {
     let before = tls::passing();
@@ -65,7 +65,7 @@ pub(super) fn pass<R>(entry: Entry, real: impl FnOnce() -> R) -> R {
 }
 
 impl Entry {
-    /// Was this call passed on by this thread, and recorded before? Its next one was not.
+    /// Whether this thread passed the call on after recording it. Clears the mark.
     #[inline]
     fn is_passed(self) -> bool {
         let is_it = tls::passing() == 1 + self as usize;
@@ -79,7 +79,7 @@ impl Entry {
         ORIGINALS.get(self as usize)
     }
 
-    /// The function that is put into the entry.
+    /// Our function for the entry.
     fn ours(self) -> u64 {
         let address = match self {
             Self::Mark => mark as Mark as *const c_void,
@@ -99,7 +99,7 @@ impl Entry {
     }
 }
 
-/// What an entry held, as a function of the given type.
+/// Previous function of an entry, with the given type.
 macro_rules! held {
     ($entry:ident as $ty:ty) => {{
         let address = Entry::$entry.held().map_or(0, |held| held.load(Ordering::Acquire));
@@ -108,7 +108,7 @@ macro_rules! held {
     }};
 }
 
-/// A function for a table: what the entry held gets a call that was recorded before; any other is recorded first.
+/// A function for a table: a call that was recorded before goes to the previous function; any other is recorded first.
 macro_rules! entry {
     ($name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?, $entry:ident as $real:ty) => {
         unsafe extern "C" fn $name($($argument: $ty),*) $(-> $result)? {
@@ -135,7 +135,7 @@ entry!(name_hsa_agent(name: *const c_char, agent: *const c_void) -> c_int, NameA
 entry!(name_device(name: *const c_char, device: c_int) -> c_int, NameDevice as NameDevice);
 entry!(name_stream(name: *const c_char, stream: *const c_void) -> c_int, NameStream as NameThing);
 
-/// Wraps the functions of a library's tables in place; returns how many. The library stays loaded.
+/// Wraps the functions of a library's tables in place; returns their number. The library stays loaded.
 ///
 /// # Safety
 /// `tables` are null or ROC-TX's, in their order.
@@ -145,7 +145,7 @@ pub(crate) unsafe fn wrap(tables: &[*mut c_void]) -> usize {
         // SAFETY: a table begins with its size.
         let bytes = unsafe { *table.cast::<usize>() };
         for (index, entry) in entries.iter().enumerate().take(bytes.saturating_sub(8) / 8) {
-            // SAFETY: the entry lies within the size that the table says.
+            // SAFETY: the entry is within the table's stated size.
             let place = unsafe { &*table.cast::<AtomicU64>().add(1 + index) };
             let (found, ours) = (place.load(Ordering::Acquire), entry.ours());
             let Some(held) = entry.held().filter(|_| found != 0 && found != ours) else {
@@ -155,18 +155,18 @@ pub(crate) unsafe fn wrap(tables: &[*mut c_void]) -> usize {
                 Ok(_) => real::pin(found as usize as *const c_void),
                 Err(before) if before == found => {}
                 Err(_) => {
-                    // Ours can go on to one function only.
+                    // Ours can pass on to one function only.
                     others += 1;
                     continue;
                 }
             }
-            // Release: whoever comes through ours finds what the entry held.
+            // Release: a caller of ours finds the previous function.
             place.store(ours, Ordering::Release);
             wrapped += 1;
         }
     }
     if others > 0 {
-        let text = "a second library handed over tables of roctx: calls of its own functions are not recorded";
+        let text = "a second library passed on tables of roctx: calls of its functions are not recorded";
         notices::post(others, text);
     }
     wrapped

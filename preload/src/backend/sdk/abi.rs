@@ -1,4 +1,4 @@
-//! The SDK's functions and structures, by hand from its published headers (0.4 of ROCm 6.2 to 1.0 of ROCm 7.0).
+//! The SDK's functions and structures, declared from its published headers (0.4 of ROCm 6.2 to 1.0 of ROCm 7.0).
 
 use crate::real::Library;
 use std::ffi::{c_char, c_int, c_void};
@@ -11,24 +11,24 @@ pub(crate) const EXCEEDS: Status = 38;
 pub(crate) const DENIED: Status = 40;
 /// `ROCPROFILER_STATUS_ERROR_HSA_NOT_LOADED`.
 pub(crate) const HSA_NOT_LOADED: Status = 22;
-/// `ROCPROFILER_STATUS_ERROR_FINALIZED`: the program ends.
+/// `ROCPROFILER_STATUS_ERROR_FINALIZED`: the program is ending.
 pub(crate) const FINALIZED: Status = 21;
-/// `ROCPROFILER_STATUS_ERROR_CONTEXT_ERROR`: another operation on the context is under way.
+/// `ROCPROFILER_STATUS_ERROR_CONTEXT_ERROR`: another operation on the context is in progress.
 pub(crate) const BUSY: Status = 9;
 /// `ROCPROFILER_STATUS_ERROR_NOT_AVAILABLE`.
 pub(crate) const NOT_AVAILABLE: Status = 37;
 /// `ROCPROFILER_STATUS_ERROR_INCOMPATIBLE_KERNEL`.
 pub(crate) const OLD_DRIVER: Status = 28;
-/// `ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED`; also what a function gives that this library does not have.
+/// `ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED`; also the status for a function that the library lacks.
 pub(crate) const NOT_IMPLEMENTED: Status = 17;
-/// `ROCPROFILER_COUNTER_FLAG_APPEND_DEFINITION`: to the library's own definitions.
+/// `ROCPROFILER_COUNTER_FLAG_APPEND_DEFINITION`: adds to the library's definitions.
 pub(crate) const APPEND: c_int = 2;
 /// `ROCPROFILER_AGENT_TYPE_CPU`.
 pub(crate) const AGENT_CPU: u32 = 1;
 /// `ROCPROFILER_AGENT_TYPE_GPU`.
 pub(crate) const AGENT_GPU: u32 = 2;
 
-/// What `rocprofiler_configure` gives: size, functions, and data for them.
+/// Result of `rocprofiler_configure`: size, functions, and their data.
 #[repr(C)]
 pub struct Configured {
     size: usize,
@@ -60,8 +60,8 @@ pub(crate) struct DispatchInfo {
     padding: [u8; 56],
 }
 
-/// `rocprofiler_dispatch_counting_service_data_t` of 0.5 and later. That of 0.4 has no times; both say their size, and
-/// what is passed by value lies on the stack, so that the shorter one can be told from the longer.
+/// `rocprofiler_dispatch_counting_service_data_t` of 0.5 and later. That of 0.4 has no times. Both contain their size
+/// and are passed on the stack, so they can be distinguished.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct DispatchData {
@@ -72,7 +72,7 @@ pub(crate) struct DispatchData {
     info: DispatchInfo,
 }
 
-/// The same of 0.4.
+/// As [`DispatchData`], in 0.4.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct DispatchData04 {
@@ -81,29 +81,29 @@ struct DispatchData04 {
     info: DispatchInfo,
 }
 
-/// A dispatch as either release says it.
+/// A dispatch in either release.
 #[derive(Clone, Copy)]
-pub(crate) struct Told {
-    /// Begin and end, ns of CLOCK_BOOTTIME; 0 when they are not said.
+pub(crate) struct SeenDispatch {
+    /// Begin and end, CLOCK_BOOTTIME ns; 0 if absent.
     pub(crate) times: [u64; 2],
     pub(crate) info: DispatchInfo,
 }
 
 impl DispatchData {
-    /// The dispatch; nothing when the size is not one that is known.
-    pub(crate) fn told(&self) -> Option<Told> {
+    /// The dispatch; `None` if the size is unknown.
+    pub(crate) fn seen(&self) -> Option<SeenDispatch> {
         const OLD: u64 = size_of::<DispatchData04>() as u64;
         const NEW: u64 = size_of::<DispatchData>() as u64;
         match self.size {
             OLD => {
                 // SAFETY: the old structure is shorter than this one, has its alignment and holds numbers only.
                 let old = unsafe { (&raw const *self).cast::<DispatchData04>().read() };
-                Some(Told {
+                Some(SeenDispatch {
                     times: [0, 0],
                     info: old.info,
                 })
             }
-            NEW => Some(Told {
+            NEW => Some(SeenDispatch {
                 times: [self.start, self.end],
                 info: self.info,
             }),
@@ -112,13 +112,13 @@ impl DispatchData {
     }
 }
 
-/// `rocprofiler_callback_tracing_record_t`, as words: 64 bytes from 1.0 on, 56 before (no ancestor).
+/// `rocprofiler_callback_tracing_record_t` as words: 64 bytes from 1.0 on, 56 before (no ancestor).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct TracingRecord(pub(crate) [u64; 8]);
 
 impl TracingRecord {
-    /// Operation, phase and payload, when the record is of this kind.
+    /// Operation, phase and payload, if the record is of this kind.
     pub(crate) fn of_kind(&self, kind: u32, version: u32) -> Option<(u32, u32, *const u8)> {
         let at = |first: usize| {
             let word = |at: usize| self.0.get(at).copied().unwrap_or(0);
@@ -133,7 +133,7 @@ impl TracingRecord {
     }
 }
 
-/// What is read of `rocprofiler_agent_v0_t`: the same place in all releases from 0.4 to 1.x.
+/// Fields of `rocprofiler_agent_v0_t`, at the same offsets in all releases from 0.4 to 1.x.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agent {
     pub(crate) id: u64,
@@ -146,20 +146,20 @@ pub(crate) struct Agent {
     pub(crate) logical: u32,
 }
 
-/// Bytes of an agent that are read.
+/// Number of bytes of an agent that are read.
 pub(crate) const AGENT_BYTES: u64 = 288;
 
 impl Agent {
-    /// Reads an agent; nothing when it is shorter than what is read.
+    /// Reads an agent; `None` if it is shorter than [`AGENT_BYTES`].
     ///
     /// # Safety
-    /// `at` is the address of an agent that says its size.
+    /// `at` is the address of an agent that begins with its size.
     pub(crate) unsafe fn read(at: *const u8) -> Option<Self> {
         // SAFETY: the size is the first word.
         if unsafe { at.cast::<u64>().read_unaligned() } < AGENT_BYTES {
             return None;
         }
-        // SAFETY: inside the bytes that are there.
+        // SAFETY: the size above covers every offset below.
         let word = |offset: usize| unsafe { at.add(offset).cast::<u32>().read_unaligned() };
         // SAFETY: as above.
         let long = |offset: usize| unsafe { at.add(offset).cast::<u64>().read_unaligned() };
@@ -217,11 +217,11 @@ pub(crate) struct SamplingConfiguration {
     pub(crate) unit: c_int,
     pub(crate) minimum: u64,
     pub(crate) maximum: u64,
-    /// 1: the interval is a power of two.
+    /// 1 if the interval must be a power of two.
     pub(crate) flags: u64,
 }
 
-/// A method of sampling, by its number.
+/// Name of a sampling method.
 pub(crate) const fn sampling_method(number: c_int) -> &'static str {
     match number {
         1 => "stochastic",
@@ -230,7 +230,7 @@ pub(crate) const fn sampling_method(number: c_int) -> &'static str {
     }
 }
 
-/// A unit of intervals, by its number.
+/// Name of an interval unit.
 pub(crate) const fn sampling_unit(number: c_int) -> &'static str {
     match number {
         1 => "instructions",
@@ -249,7 +249,7 @@ pub(crate) struct RecordHeader {
     pub(crate) payload: *const u8,
 }
 
-/// Bytes of a kernel symbol that are read; 0.4 has 72, 1.0 88.
+/// Number of bytes of a kernel symbol that are read; 0.4 has 72, 1.0 88.
 pub(crate) const SYMBOL_BYTES: u64 = 72;
 
 const _: () = {
@@ -280,7 +280,7 @@ pub(crate) type BufferFn = unsafe extern "C" fn(u64, u64, *mut *mut c_void, usiz
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident [$($symbol:literal)+]: $type:ty,)*) => {
-        /// The SDK's functions, each when it is there.
+        /// The SDK's functions; `None` if absent.
         pub(crate) struct Sdk {
             $($(#[$doc])* pub(crate) $name: Option<$type>,)*
         }
@@ -341,7 +341,7 @@ functions! {
 }
 
 impl Sdk {
-    /// `10000 * major + 100 * minor + patch`; 0 when it does not say.
+    /// `10000 * major + 100 * minor + patch`; 0 if unknown.
     pub(crate) fn version(&self) -> u32 {
         let Some(get) = self.get_version else { return 0 };
         let (mut major, mut minor, mut patch) = (0u32, 0u32, 0u32);
@@ -354,17 +354,19 @@ impl Sdk {
     }
 }
 
-/// What the SDK says of a status, and what to do where that is known.
+/// The SDK's text of a status, with advice if known.
 pub(crate) fn status_text(sdk: &Sdk, status: Status) -> String {
-    let told = sdk.status_string.map(|text| {
+    let meaning = sdk.status_string.map(|text| {
         // SAFETY: the SDK's texts are constants, terminated or null.
         String::from_utf8_lossy(unsafe { super::bytes_of(text(status)) }).into_owned()
     });
-    let told = told.filter(|text| !text.is_empty());
-    let told = told.unwrap_or_else(|| format!("status {status}"));
+    let meaning = meaning.filter(|text| !text.is_empty());
+    let meaning = meaning.unwrap_or_else(|| format!("status {status}"));
     match status {
-        DENIED => format!("{told}: this user may not count; it takes CAP_PERFMON or root, or a driver that allows it"),
-        EXCEEDS => format!("{told}: fewer counters at once fit, see 'roctop counters --pmc … --plan'"),
-        _ => told,
+        DENIED => {
+            format!("{meaning}: this user may not count; it takes CAP_PERFMON or root, or a driver that allows it")
+        }
+        EXCEEDS => format!("{meaning}: fewer counters at once fit, see 'roctop counters --pmc … --plan'"),
+        _ => meaning,
     }
 }

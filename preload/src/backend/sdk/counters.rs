@@ -1,4 +1,4 @@
-//! Which counters there are, told as facts, and which of those asked for fit together.
+//! Describes the available counters as facts, and packs the requested ones into passes.
 
 use super::abi::{self, Agent, CounterInfo, DimensionInfo, SUCCESS, Sdk, Status, status_text};
 use super::request::{Mode, Request, Wanted};
@@ -12,38 +12,38 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// The dimension that numbers instances, and the one that is asked for.
+/// Dimension that numbers instances, and the requested position.
 pub(super) type Instance = (u64, usize);
 
-/// A counter of an agent that is asked for.
+/// A requested counter of an agent.
 pub(super) struct Chosen {
     /// The SDK's id.
     pub(super) handle: u64,
-    /// Number that values name.
+    /// Number in records of values.
     pub(super) number: u32,
-    /// Of which instance, with the dimension that numbers instances.
+    /// Requested instance, with the dimension that numbers instances.
     pub(super) instance: Option<Instance>,
     /// Pass or group, from 1.
     pub(super) pass: u16,
-    /// Dimensions by which its instances are told apart and recorded, with their sizes; empty when they are not.
+    /// Dimensions by which instances are recorded, with their sizes; empty for sums only.
     pub(super) dimensions: Vec<(u64, usize)>,
 }
 
-/// An agent and what is asked for on it.
+/// An agent with its requested counters.
 pub(super) struct OnAgent {
     /// The SDK's id.
     pub(super) id: u64,
-    /// Index of the collector's own.
+    /// Index of the collector.
     pub(super) index: u32,
     pub(super) chosen: Vec<Chosen>,
-    /// Configurations by pass: that of the one that is asked for, or those of all groups.
+    /// Configurations by pass: of the requested one, or of all groups.
     pub(super) configs: Vec<(u16, u64)>,
-    /// Dispatches that groups have taken turns at.
+    /// Number of dispatches, for the rotation of groups.
     pub(super) turns: AtomicU64,
 }
 
 impl OnAgent {
-    /// The pass, and its configuration, of the next dispatch.
+    /// Pass and configuration of the next dispatch.
     pub(super) fn turn(&self, rotation: u64) -> Option<(u16, u64)> {
         if rotation == 0 {
             return self.configs.first().copied();
@@ -59,7 +59,7 @@ struct Counter {
     dimensions: Vec<(String, usize, u64)>,
 }
 
-/// Gives the SDK the definitions of counters that come with the request. It reads them when it is first asked for counters.
+/// Passes the request's counter definitions to the SDK, which reads them at the first question about counters.
 pub(super) fn define(sdk: &Sdk) {
     let Some(text) = std::env::var(ENV_DEFINITIONS).ok().filter(|text| !text.is_empty()) else {
         return;
@@ -77,17 +77,17 @@ pub(super) fn define(sdk: &Sdk) {
     }
 }
 
-/// Tells agents and counters, and makes the configurations of the pass that is asked for.
+/// Emits agents and counters, and creates the configurations of the requested pass.
 pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAgent> {
     let mut agents: Vec<Agent> = Vec::new();
     if let Some(query) = sdk.agents {
-        // A size that the release's own structure exceeds is refused; a shorter one never is.
+        // The SDK refuses a size larger than its own structure, never a smaller one.
         let size = abi::AGENT_BYTES as usize;
         // SAFETY: `collect_agents` has the type asked for and gets the address of `agents`, which lives meanwhile.
         let answer = unsafe { query(1, collect_agents, size, (&raw mut agents).cast()) };
         if answer != SUCCESS {
             say_missing(&format!(
-                "rocprofiler-sdk tells no agents: {}",
+                "rocprofiler-sdk reports no agents: {}",
                 status_text(sdk, answer)
             ));
         }
@@ -110,7 +110,7 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
         };
         let list = request.mode == Mode::List && request.wanted.is_empty();
         for counter in counters.iter().filter(|_| list) {
-            tell(request, process, counter, None, (number, index, 0));
+            emit(request, process, counter, None, (number, index, 0));
             number += 1;
         }
         let choice = Choice {
@@ -122,7 +122,7 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
         let passes = choice.make(&counters, &mut on_agent, &mut missing);
         for (chosen, (counter, wanted)) in on_agent.chosen.iter_mut().zip(passes) {
             chosen.number = number;
-            tell(request, process, counter, Some(wanted), (number, index, chosen.pass));
+            emit(request, process, counter, Some(wanted), (number, index, chosen.pass));
             number += 1;
         }
         found.push(on_agent);
@@ -130,21 +130,21 @@ pub(super) fn find(sdk: &Sdk, request: &Request, process: &Process) -> Vec<OnAge
     if found.is_empty() {
         say_missing("rocprofiler-sdk sees no GPU");
     }
-    missing.tell(request, process, found.len());
+    missing.report(request, process, found.len());
     found
 }
 
-/// What cannot be had of what is asked for, by its place in the request.
+/// Unavailable counters, by index in the request.
 #[derive(Default)]
 struct Missing {
     reasons: Vec<(usize, String)>,
-    /// Those that some agent has.
+    /// Counters that at least one agent has.
     had: Vec<usize>,
 }
 
 impl Missing {
-    /// A counter that no agent has cannot be had; one that only some lack is worth a note.
-    fn tell(&self, request: &Request, process: &Process, gpus: usize) {
+    /// Reports counters: an error if no agent has it, a note if some lack it.
+    fn report(&self, request: &Request, process: &Process, gpus: usize) {
         for (at, reason) in &self.reasons {
             if self.had.contains(at) {
                 process.say(status::NOTE, 0, &format!("counters: {reason}"));
@@ -241,7 +241,7 @@ fn counters_of(sdk: &Sdk, agent: u64) -> Vec<Counter> {
     counters.collect()
 }
 
-/// On which agent counters are looked for.
+/// The agent on which counters are looked up.
 struct Choice<'a> {
     sdk: &'a Sdk,
     request: &'a Request,
@@ -251,8 +251,8 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Packs what is asked for into passes, each filled before the next is begun, or takes the groups as they are; gives
-    /// each counter with its request.
+    /// Packs the request into passes, each filled before the next, or takes the groups unchanged; returns each counter
+    /// with its request.
     fn make(
         &self,
         counters: &'a [Counter],
@@ -312,7 +312,7 @@ impl<'a> Choice<'a> {
         known
     }
 
-    /// The counter, and the one instance with the dimension that numbers it.
+    /// The counter, and the requested instance with the dimension that numbers it.
     ///
     /// Errors: this agent has none.
     fn find(&self, counters: &'a [Counter], wanted: &Wanted) -> Result<(&'a Counter, Option<Instance>), String> {
@@ -347,21 +347,21 @@ impl<'a> Choice<'a> {
 }
 
 impl Counter {
-    /// The dimensions that tell its instances apart; none when it has one instance, or more than are believed.
+    /// Dimensions that distinguish its instances; empty for a single instance, or for more than the maximum.
     fn parts(&self) -> Vec<(u64, usize)> {
         let instances = self
             .dimensions
             .iter()
             .try_fold(1usize, |all, one| all.checked_mul(one.1));
         match instances {
-            Some(2..=MOST_INSTANCES) => self.dimensions.iter().map(|one| (one.2, one.1)).collect(),
+            Some(2..=MAX_INSTANCES) => self.dimensions.iter().map(|one| (one.2, one.1)).collect(),
             _ => Vec::new(),
         }
     }
 }
 
-/// The most instances of a counter that are recorded one by one.
-const MOST_INSTANCES: usize = 1 << 16;
+/// Maximum number of instances that are recorded individually.
+const MAX_INSTANCES: usize = 1 << 16;
 
 fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
     let Some(create) = sdk.create_config else {
@@ -373,18 +373,18 @@ fn configure(sdk: &Sdk, agent: u64, ids: &[u64]) -> (Status, u64) {
     (answer, config)
 }
 
-/// Agents that are told before HSA is there: node, kind, index.
-static TOLD: Mutex<Vec<(u32, u32, u32)>> = Mutex::new(Vec::new());
+/// Agents emitted before HSA started: node, kind, index.
+static EMITTED: Mutex<Vec<(u32, u32, u32)>> = Mutex::new(Vec::new());
 
-/// The index of an agent in HSA's order. The SDK tells all agents of the machine, HSA those that the user lets it see, in an
-/// order of the user's (`ROCR_VISIBLE_DEVICES`): one that was told already keeps the index that it was told with.
+/// Index of an agent in HSA's order. The SDK lists all agents of the machine, HSA those visible to the user, in the
+/// user's order (`ROCR_VISIBLE_DEVICES`). An agent that was emitted already keeps its index.
 pub(super) fn index_in_order(order: u32, node: u32, kind: u32) -> u32 {
-    let Ok(told) = TOLD.lock() else { return order };
-    let known = told.iter().find(|one| (one.0, one.1) == (node, kind));
-    known.map_or_else(|| order + told.len() as u32, |known| known.2)
+    let Ok(emitted) = EMITTED.lock() else { return order };
+    let known = emitted.iter().find(|one| (one.0, one.1) == (node, kind));
+    known.map_or_else(|| order + emitted.len() as u32, |known| known.2)
 }
 
-/// The agent's index among the collector's: HSA's own when that is there, else it is told now.
+/// Index of the agent in the collector: HSA's own once HSA started, else it is emitted now.
 fn index_of(process: &Process, agent: &Agent) -> u32 {
     if let Some(hsa) = hsa::hsa().filter(|hsa| !hsa.agents.all().is_empty()) {
         return hsa.agents.index_of_node(agent.node).unwrap_or(agent.logical);
@@ -394,8 +394,8 @@ fn index_of(process: &Process, agent: &Agent) -> u32 {
         abi::AGENT_CPU => 0,
         _ => 2,
     };
-    if let Ok(mut told) = TOLD.lock() {
-        told.push((agent.node, kind, agent.logical));
+    if let Ok(mut emitted) = EMITTED.lock() {
+        emitted.push((agent.node, kind, agent.logical));
     }
     let fact = record::Agent {
         handle: agent.id,
@@ -414,7 +414,7 @@ fn index_of(process: &Process, agent: &Agent) -> u32 {
     agent.logical
 }
 
-fn tell(
+fn emit(
     request: &Request,
     process: &Process,
     counter: &Counter,

@@ -1,4 +1,4 @@
-//! Counting over whole agents: read again and again by a thread of the collector's, with the program's kernels as they are.
+//! Device-wide counting: a collector thread reads the counters periodically, without effect on the program's kernels.
 
 use super::abi::{BUSY, FINALIZED, HSA_NOT_LOADED, NOT_IMPLEMENTED, SUCCESS, Sdk, SetConfigFn, Status, status_text};
 use super::counters::OnAgent;
@@ -12,19 +12,19 @@ use roctop_ring::record::{CounterValue, counter_source, status};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// Bytes of a record since 1.0; before that no release gives records here.
+/// Size of a record since 1.0, bytes; earlier releases return no records here.
 const RECORD: usize = 40;
-/// Records of one sample.
+/// Maximum number of records per sample.
 const MAX_RECORDS: usize = 1 << 14;
-/// Records are read when they are asked for, so that no buffer has to take them as well.
+/// Records are returned by the read, so no buffer receives them.
 const NO_BUFFER: u64 = 0;
-/// How often a context that waits for HSA is tried again.
+/// Retry interval of a context that waits for HSA.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The SDK's id, the collector's number, and the one instance that is asked for.
+/// Id of the SDK, number of the collector, and the requested instance.
 type OnAgentCounter = (u64, u32, Option<(u64, usize)>);
 
-/// An agent's context.
+/// Context of an agent.
 struct OnDevice {
     context: u64,
     index: u32,
@@ -62,7 +62,7 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
         "counters: rocprofiler-sdk counts whole agents",
     );
     let interval = Duration::from_micros(request.interval);
-    // The program's signals are not for this thread.
+    // The thread must not receive the program's signals.
     crate::backend::hsa::harvest::without_signals(|| {
         let built = std::thread::Builder::new().name("roctop-counters".into());
         if built.spawn(move || wall((), || run(sdk, devices, interval))).is_err() {
@@ -92,7 +92,7 @@ fn configure(sdk: &Sdk, agent: &OnAgent, config: u64) -> Result<&'static mut OnD
         is_started: false,
     }));
     let config: *mut c_void = std::ptr::from_mut(Box::leak(Box::new(device.config))).cast();
-    // SAFETY: the function has the type asked for, and the number that it gets lives for ever.
+    // SAFETY: the function has the type asked for, and the number that it gets is never freed.
     check(unsafe { count(context, NO_BUFFER, agent.id, choose, config) })?;
     Ok(device)
 }
@@ -108,7 +108,7 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
     let mut records = vec![0u8; RECORD * MAX_RECORDS];
     let mut said = 0;
     let mut rested = false;
-    rest::tell(false, "of whole agents count");
+    rest::report(false, "of whole agents count");
     loop {
         let waiting = devices.iter().any(|device| !device.is_started);
         std::thread::sleep(if waiting {
@@ -122,7 +122,7 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
         let rest = control::counters_rest();
         if rest != rested {
             rested = rest;
-            rest::tell(
+            rest::report(
                 rest,
                 if rest {
                     "of whole agents rest"
@@ -134,14 +134,14 @@ fn run(sdk: &'static Sdk, mut devices: Vec<&'static mut OnDevice>, interval: Dur
         for device in &mut devices {
             let answer = match device.is_started {
                 false => start(sdk, device),
-                // They go on in the hardware, and nobody looks.
+                // The hardware continues to count, but nothing is read.
                 true if rested => SUCCESS,
                 true => sample(sdk, device, &mut records),
             };
             if answer == FINALIZED {
                 return;
             }
-            // While HSA starts the SDK starts the context by itself.
+            // While HSA starts, the SDK starts the context by itself.
             if !matches!(answer, SUCCESS | HSA_NOT_LOADED | BUSY) && said != answer {
                 said = answer;
                 say_missing(&format!(

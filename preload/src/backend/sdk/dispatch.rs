@@ -1,8 +1,8 @@
-//! Counting over each dispatch: the SDK runs one kernel at a time and gives the values when it has ended.
+//! Per-dispatch counting: the SDK serializes kernels and returns the values when each has ended.
 
 use super::abi::{
-    CreateFn, DispatchData, DispatchInfo, SUCCESS, SYMBOL_BYTES, Sdk, Status, Told, TracedDispatch, TracingRecord,
-    status_text,
+    CreateFn, DispatchData, DispatchInfo, SUCCESS, SYMBOL_BYTES, Sdk, SeenDispatch, Status, TracedDispatch,
+    TracingRecord, status_text,
 };
 use super::counters::OnAgent;
 use super::request::Request;
@@ -18,21 +18,21 @@ use std::sync::{Mutex, OnceLock};
 
 /// `ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER`.
 const KERNEL_SYMBOL: u32 = 2;
-/// Kernels are loaded in this phase; of a dispatch it is the one before.
+/// Phase in which kernels are loaded; for a dispatch, the earlier phase.
 const LOAD: u32 = 1;
 /// `ROCPROFILER_KERNEL_DISPATCH_ENQUEUE` and `_COMPLETE`.
 const ENQUEUE: u32 = 1;
 const COMPLETE: u32 = 2;
-/// The first release whose dispatches are traced with their times.
+/// First release with traced dispatches that have times.
 const TRACES: u32 = 10_000;
-/// Dispatches that may be on their way.
-const MOST_PENDING: usize = 1 << 16;
+/// Maximum number of dispatches in progress.
+const MAX_PENDING: usize = 1 << 16;
 
 struct Counting {
     sdk: &'static Sdk,
     request: &'static Request,
     agents: Vec<OnAgent>,
-    /// Numbers of the kinds of tracing.
+    /// Numbers of the tracing kinds.
     code_objects: u32,
     dispatches: Option<u32>,
     version: u32,
@@ -59,13 +59,13 @@ struct Pending {
     tid: u32,
     stream: u32,
     queue: u32,
-    /// Its values come, and the dispatch with them.
+    /// Whether its values, and the dispatch with them, are expected.
     is_counted: bool,
 }
 
 static COUNTING: OnceLock<Counting> = OnceLock::new();
 
-/// Begins to count; false, with the reason said, when that cannot be.
+/// Starts counting; false, after reporting the reason, if that fails.
 pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Process, agents: Vec<OnAgent>) -> bool {
     if agents.iter().all(|agent| agent.configs.is_empty()) {
         return false;
@@ -78,7 +78,7 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     // SAFETY: room for the answer.
     let mut answer = unsafe { create(&raw mut context) };
     if answer == SUCCESS {
-        // SAFETY: the functions have the types asked for and live for ever.
+        // SAFETY: the functions have the types asked for and are never unloaded.
         answer = unsafe { count(context, dispatched, std::ptr::null_mut(), counted, std::ptr::null_mut()) };
     }
     if answer != SUCCESS {
@@ -115,14 +115,14 @@ pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Proc
     true
 }
 
-/// Starts a context whose dispatches and kernels are told here; false, with the reason said, when that cannot be.
+/// Starts a context that reports its dispatches and kernels here; false, after reporting the reason, if that fails.
 pub(super) fn watch(sdk: &'static Sdk, request: &'static Request, agents: Vec<OnAgent>, context: u64) -> bool {
     let counting = Counting {
         sdk,
         request,
         agents,
         code_objects: kind_named(sdk, c"CODE_OBJECT").unwrap_or(USUAL_CODE_OBJECT),
-        // Those that are not counted: nobody else tells them.
+        // Dispatches that are not counted have no other source.
         dispatches: (sdk.version() >= TRACES)
             .then(|| kind_named(sdk, c"KERNEL_DISPATCH"))
             .flatten(),
@@ -139,7 +139,7 @@ pub(super) fn watch(sdk: &'static Sdk, request: &'static Request, agents: Vec<On
         && is_done(sdk, rest::start(sdk, context), "the context's start")
 }
 
-/// A context that tells dispatches while none is counted; none where all are told anyway.
+/// A context for dispatches while none is counted; `None` if all are reported anyway.
 fn others(sdk: &Sdk, request: &Request, create: CreateFn) -> Option<u64> {
     let kind = COUNTING.get()?.dispatches.filter(|_| request.takes_all())?;
     let mut context = 0u64;
@@ -148,11 +148,11 @@ fn others(sdk: &Sdk, request: &Request, create: CreateFn) -> Option<u64> {
     (answer == SUCCESS && trace(sdk, context, kind, "kernel dispatches")).then_some(context)
 }
 
-/// Has a kind of records told here; false, with the reason said, when that cannot be.
+/// Requests records of a kind; false, after reporting the reason, if that fails.
 fn trace(sdk: &Sdk, context: u64, kind: u32, what: &str) -> bool {
     let Some(trace) = sdk.trace else { return true };
     let (all, none) = (std::ptr::null(), std::ptr::null_mut());
-    // SAFETY: the function has the type asked for and lives for ever; no operations means all.
+    // SAFETY: the function has the type asked for and is never unloaded; no operations means all.
     let answer = unsafe { trace(context, kind as c_int, all, 0, traced, none) };
     is_done(sdk, answer, what)
 }
@@ -164,7 +164,7 @@ fn is_done(sdk: &Sdk, answer: Status, what: &str) -> bool {
     answer == SUCCESS
 }
 
-/// The number of `CODE_OBJECT` where names are not told.
+/// Number of `CODE_OBJECT` if the SDK does not report names.
 const USUAL_CODE_OBJECT: u32 = 10;
 
 /// Numbers of kinds change between releases, names do not.
@@ -180,7 +180,7 @@ fn kind_named(sdk: &Sdk, wanted: &CStr) -> Option<u32> {
     (1..64).find(is_it).map(|kind| kind as u32)
 }
 
-/// Code objects come and go: kernels get their names.
+/// Code objects are loaded or unloaded: records kernel names.
 unsafe extern "C" fn traced(record: TracingRecord, _user: *mut u64, _data: *mut c_void) {
     wall((), || {
         let _errno = Errno::keep();
@@ -225,7 +225,7 @@ fn symbol(counting: &Counting, process: &Process, payload: *const u8) {
         kernarg_size: word(40),
         group_size: word(48),
         private_size: word(52),
-        // Counts in place of descriptor words: `has_descriptor` says so.
+        // Register counts instead of descriptor words: `has_descriptor` marks them.
         rsrc1: word(60),
         rsrc2: word(56),
         rsrc3: word(64),
@@ -245,7 +245,7 @@ fn symbol(counting: &Counting, process: &Process, payload: *const u8) {
     }
 }
 
-/// A dispatch that is traced because it may be one that is not counted.
+/// A traced dispatch, which may be one that is not counted.
 fn traced_dispatch(counting: &Counting, operation: u32, phase: u32, payload: *const u8) {
     if payload.is_null() {
         return;
@@ -276,23 +276,23 @@ fn traced_dispatch(counting: &Counting, operation: u32, phase: u32, payload: *co
         });
         drop(state);
         if let Some(pending) = pending.filter(|_| thread::current().is_some()) {
-            let told = Told {
+            let seen = SeenDispatch {
                 times: [dispatch.start, dispatch.end],
                 info: dispatch.info,
             };
-            ended(counting, &told, Some(pending));
+            ended(counting, &seen, Some(pending));
         }
     }
 }
 
 impl State {
-    /// A dispatch goes to its queue, on this thread.
+    /// A dispatch is submitted to its queue, on this thread.
     fn begin(&mut self, info: &DispatchInfo, is_counted: bool) {
         if let Some(pending) = self.pending.get_mut(&info.dispatch) {
             pending.is_counted |= is_counted;
             return;
         }
-        if self.pending.len() >= MOST_PENDING {
+        if self.pending.len() >= MAX_PENDING {
             return;
         }
         let object = self.symbols.get(&info.kernel).map_or(0, |symbol| symbol.object);
@@ -319,19 +319,19 @@ impl State {
     }
 }
 
-/// A kernel is about to go to its queue: what shall be counted?
+/// A kernel is about to be submitted: chooses its counters.
 unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut u64, _own: *mut c_void) {
     let chosen = wall(None, || {
         let _errno = Errno::keep();
         let counting = COUNTING.get()?;
-        let Some(told) = data.told() else {
+        let Some(seen) = data.seen() else {
             count_unknown("dispatches", data.size);
             return None;
         };
         thread::current()?;
-        let agent = counting.agents.iter().find(|agent| agent.id == told.info.agent);
+        let agent = counting.agents.iter().find(|agent| agent.id == seen.info.agent);
         let mut state = counting.state.lock().ok()?;
-        let is_taken = match state.symbols.get_mut(&told.info.kernel) {
+        let is_taken = match state.symbols.get_mut(&seen.info.kernel) {
             Some(symbol) => {
                 symbol.dispatches += 1;
                 counting.request.takes(&symbol.name, symbol.dispatches)
@@ -342,7 +342,7 @@ unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut
             .filter(|_| is_taken && !rest::is_on())?
             .turn(counting.request.rotation)
             .filter(|turn| turn.1 != 0)?;
-        state.begin(&told.info, true);
+        state.begin(&seen.info, true);
         Some(chosen)
     });
     if let Some((pass, chosen)) = chosen {
@@ -353,22 +353,22 @@ unsafe extern "C" fn dispatched(data: DispatchData, config: *mut u64, user: *mut
     }
 }
 
-/// A kernel has ended: its values.
+/// Receives the values of a kernel that has ended.
 unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usize, user: u64, _own: *mut c_void) {
     wall((), || {
         let _errno = Errno::keep();
         let Some(counting) = COUNTING.get() else { return };
-        let Some(told) = data.told() else {
+        let Some(seen) = data.seen() else {
             count_unknown("dispatches", data.size);
             return;
         };
         if thread::current().is_none() {
             return;
         }
-        let info = told.info;
+        let info = seen.info;
         let pending = counting.state.lock().ok();
         let pending = pending.and_then(|mut state| state.pending.remove(&info.dispatch));
-        ended(counting, &told, pending);
+        ended(counting, &seen, pending);
         let Some(agent) = counting.agents.iter().find(|agent| agent.id == info.agent) else {
             return;
         };
@@ -385,15 +385,15 @@ unsafe extern "C" fn counted(data: DispatchData, records: *const u8, count: usiz
 }
 
 /// Records a dispatch that has ended.
-fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
-    let info = told.info;
+fn ended(counting: &Counting, seen: &SeenDispatch, pending: Option<Pending>) {
+    let info = seen.info;
     let state = counting.state.lock().ok();
     let object = state.and_then(|state| state.symbols.get(&info.kernel).map(|symbol| symbol.object));
     let agent = counting.agents.iter().find(|agent| agent.id == info.agent);
     let short = |size: u32| u16::try_from(size).unwrap_or(u16::MAX);
     let record = record::Dispatch {
-        begin: told.times[0],
-        end: told.times[1],
+        begin: seen.times[0],
+        end: seen.times[1],
         submit: pending.map_or(0, |pending| pending.submit),
         correlation: pending.map_or(0, |pending| pending.correlation),
         kernel_object: object.or(pending.map(|pending| pending.kernel_object)).unwrap_or(0),
@@ -414,8 +414,8 @@ fn ended(counting: &Counting, told: &Told, pending: Option<Pending>) {
         name: 0,
     };
     let flags = match hsa::hsa() {
-        _ if told.times == [0, 0] => flag::UNTIMED,
-        Some(hsa) if !hsa.is_time(told.times) => hsa::harvest::doubt(),
+        _ if seen.times == [0, 0] => flag::UNTIMED,
+        Some(hsa) if !hsa.is_time(seen.times) => hsa::harvest::doubt(),
         _ => 0,
     };
     if flags == 0 && record.submit != 0 {

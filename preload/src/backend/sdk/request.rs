@@ -1,65 +1,65 @@
-//! What counters are asked for: `key=value` pairs separated by `;` in one variable of the environment.
+//! Counter request: `key=value` pairs separated by `;` in one environment variable.
 
-/// What is done with them.
+/// Mode of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// They are listed, and packed into passes.
+    /// Counters are listed, and packed into passes.
     List,
-    /// They are counted over each dispatch.
+    /// Counters are collected per dispatch.
     Dispatch,
-    /// They are read from whole agents again and again.
+    /// Counters of whole agents are read periodically.
     Device,
-    /// None: program counters are sampled.
+    /// No counters: program counters are sampled.
     Sample,
 }
 
-/// A counter, or one instance of it.
+/// A requested counter, or one instance of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// As asked for: `TCC_HIT[1]`.
+    /// As requested: `TCC_HIT[1]`.
     pub(super) text: String,
     /// The counter's name.
     pub(super) name: String,
-    /// The instance, when only one is asked for.
+    /// Instance, if only one is requested.
     pub(super) instance: Option<usize>,
-    /// The GPU, from 0, when it is asked for on one alone.
+    /// GPU from 0, if only one is requested.
     pub(super) device: Option<u32>,
-    /// Of which group, from 1; 0 when counters are packed into passes.
+    /// Group from 1; 0 if counters are packed into passes.
     pub(super) group: u16,
 }
 
-/// How program counters are sampled, in the SDK's numbers.
+/// Parameters of PC sampling, in the SDK's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sampling {
     pub(super) method: i32,
     pub(super) unit: i32,
-    /// In that unit; µs of time.
+    /// Interval in that unit; µs for time.
     pub(super) interval: u64,
 }
 
-/// All of it.
+/// A parsed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) mode: Mode,
     pub(super) wanted: Vec<Wanted>,
-    /// The pass that is counted, from 1.
+    /// Pass that is counted, from 1.
     pub(super) pass: u16,
-    /// Kernels by name; empty: all.
+    /// Kernel names; empty for all.
     pub(super) kernels: Vec<String>,
-    /// Which of a kernel's dispatches, from 1; empty: all.
+    /// Ranges of a kernel's dispatches, from 1; empty for all.
     pub(super) iterations: Vec<(u64, u64)>,
-    /// Between two samples of an agent, µs.
+    /// Time between two samples of an agent, µs.
     pub(super) interval: u64,
-    /// How program counters are sampled.
+    /// Parameters of PC sampling.
     pub(super) sampling: Option<Sampling>,
-    /// Dispatches of a GPU before the next group of counters takes its turn; 0: there are no groups.
+    /// Dispatches of a GPU before the next group of counters; 0 without groups.
     pub(super) rotation: u64,
-    /// Values of instances are recorded, not their sums alone.
+    /// Whether values of instances are recorded, not only sums.
     pub(super) has_instances: bool,
 }
 
 impl Request {
-    /// Reads the variable; none when it names no mode.
+    /// Parses the variable; `None` if it has no valid mode.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut request = Self {
             mode: Mode::List,
@@ -103,12 +103,12 @@ impl Request {
         Some(request)
     }
 
-    /// Is every dispatch counted?
+    /// Whether every dispatch is counted.
     pub(super) fn takes_all(&self) -> bool {
         self.mode != Mode::Sample && self.kernels.is_empty() && self.iterations.is_empty()
     }
 
-    /// Is this dispatch one to count? `number` is its kernel's, from 1.
+    /// Whether this dispatch is counted. `number` counts its kernel's dispatches, from 1.
     pub(super) fn takes(&self, kernel: &[u8], number: u64) -> bool {
         let named = self.kernels.is_empty() || self.kernels.iter().any(|name| is_named(kernel, name.as_bytes()));
         let within = |range: &(u64, u64)| (range.0..=range.1).contains(&number);
@@ -116,7 +116,7 @@ impl Request {
     }
 }
 
-/// Counters between blanks, groups of them between bars.
+/// Counters separated by spaces, groups separated by bars.
 fn groups(text: &str) -> Vec<Wanted> {
     let group = |(group, text): (u16, &str)| -> Vec<Wanted> {
         let words = text.split_whitespace().map(wanted);
@@ -163,7 +163,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
     Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
 }
 
-/// Is a kernel of this symbol called so? A mangled symbol holds its function's name with its length in front
+/// Whether a kernel's symbol has this function name. A mangled symbol contains the name after its length
 /// (`_Z5scalePf`); a C symbol is the name.
 fn is_named(symbol: &[u8], name: &[u8]) -> bool {
     let symbol = symbol.strip_suffix(b".kd").unwrap_or(symbol);
@@ -174,7 +174,7 @@ fn is_named(symbol: &[u8], name: &[u8]) -> bool {
     part.extend_from_slice(name);
     symbol.starts_with(b"_Z")
         && symbol.windows(part.len()).enumerate().any(|(at, window)| {
-            // The digits before would make it another length.
+            // A preceding digit would make it another length.
             let before = at.checked_sub(1).and_then(|before| symbol.get(before));
             window == part && !before.is_some_and(u8::is_ascii_digit)
         })
@@ -192,12 +192,12 @@ mod tests {
         let second = request.wanted.get(1).unwrap();
         assert_eq!((second.name.as_str(), second.instance), ("TCC_HIT", Some(1)));
         let grouped = Request::parse("mode=dispatch;pmc=A B:device=1|C[2]:device=0;rotation=4;instances=1").unwrap();
-        let told: Vec<_> = grouped
+        let parsed: Vec<_> = grouped
             .wanted
             .iter()
             .map(|one| (one.text.as_str(), one.device, one.group))
             .collect();
-        assert_eq!(told, [("A", None, 1), ("B", Some(1), 1), ("C[2]", Some(0), 2)]);
+        assert_eq!(parsed, [("A", None, 1), ("B", Some(1), 1), ("C[2]", Some(0), 2)]);
         assert!(grouped.rotation == 4 && grouped.has_instances);
         assert!(Request::parse("").is_none());
         assert!(Request::parse("mode=nonsense").is_none());

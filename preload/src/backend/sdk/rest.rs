@@ -1,10 +1,10 @@
-//! Counters rest and go on while the program runs, as the viewer wishes.
+//! Pauses and resumes counting while the program runs, as the viewer requests.
 //!
-//! Nothing is stopped: a dispatch that comes meanwhile has no counters chosen for it, and another context tells it, so that
-//! none is missing. Kernels go on one after the other. To end that the context that counts would have to be stopped, and
-//! when it was started again programs were seen to hang (rocprofiler-sdk 1.0 and ROCm 7.2.4, over the emulated GPU).
+//! No context is stopped: dispatches in a pause get no counters, and another context reports them, so that none is
+//! missing. Kernels stay serialized. Ending that would require stopping the counting context, and programs hung when it
+//! was started again (rocprofiler-sdk 1.0 and ROCm 7.2.4, on the emulated GPU).
 //!
-//! Absent: releases before 1.0, which tell no dispatch that is not counted.
+//! Not supported: releases before 1.0, which do not report uncounted dispatches.
 
 use super::abi::{NOT_IMPLEMENTED, SUCCESS, Sdk, Status, status_text};
 use super::say_missing;
@@ -15,18 +15,19 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 static OFFERED: OnceLock<Offer> = OnceLock::new();
-/// 1 while they rest.
+/// 1 during a pause.
 static RESTS: AtomicU64 = AtomicU64::new(0);
 
-/// Counters of dispatches that may rest.
+/// Per-dispatch counting that can be paused.
 struct Offer {
     sdk: &'static Sdk,
-    /// Tells dispatches that are not counted; none where all are told anyway. Started at the first rest, and then goes on.
+    /// Context that reports uncounted dispatches; `None` if all are reported anyway. It starts at the first pause and
+    /// continues.
     others: Option<u64>,
     is_started: AtomicU64,
 }
 
-/// Counters of dispatches count now, and may be told to rest.
+/// Per-dispatch counting is running and can be paused from now on.
 pub(super) fn offer(sdk: &'static Sdk, others: Option<u64>) {
     let is_started = AtomicU64::new(0);
     let offer = Offer {
@@ -35,25 +36,25 @@ pub(super) fn offer(sdk: &'static Sdk, others: Option<u64>) {
         is_started,
     };
     if OFFERED.set(offer).is_ok() && harvest::start_thread() {
-        tell(false, "of dispatches count");
+        report(false, "of dispatches count");
     }
 }
 
-/// Says that counters rest, or count.
-pub(super) fn tell(rest: bool, what: &str) {
+/// Reports that counting is paused or running.
+pub(super) fn report(rest: bool, what: &str) {
     if let Some(process) = process::get() {
         let code = if rest { status::RESTING } else { status::COUNTING };
         process.say(code, 0, &format!("counters {what}"));
     }
 }
 
-/// Do they rest?
+/// Whether counting is paused.
 #[inline]
 pub(super) fn is_on() -> bool {
     RESTS.load(Ordering::Acquire) != 0
 }
 
-/// Does as the viewer wishes. Called by the harvesting thread alone, in each of its rounds.
+/// Follows the viewer's request. Only the harvesting thread calls this, in each round.
 pub(crate) fn follow() {
     let Some(offer) = OFFERED.get() else { return };
     let rest = control::counters_rest();
@@ -64,7 +65,7 @@ pub(crate) fn follow() {
         return;
     }
     RESTS.store(u64::from(rest), Ordering::Release);
-    tell(
+    report(
         rest,
         if rest {
             "of dispatches rest; kernels still run one after the other"
@@ -75,7 +76,7 @@ pub(crate) fn follow() {
 }
 
 impl Offer {
-    /// Sees to it that dispatches are told that are not counted. False when that cannot be; said once.
+    /// Ensures that uncounted dispatches are reported. False if that fails; reported once.
     fn tells_others(&self) -> bool {
         const FAILED: u64 = 2;
         let Some(others) = self.others else { return true };

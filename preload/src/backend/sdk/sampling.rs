@@ -1,4 +1,4 @@
-//! PC sampling: where the waves of a GPU are, again and again. The SDK offers it as a beta, from MI200 on.
+//! PC sampling: periodic samples of the waves' program counters. A beta feature of the SDK, for MI200 and later.
 
 use super::abi::{
     self, NOT_IMPLEMENTED, RecordHeader, SUCCESS, SamplingConfiguration, Sdk, Status, sampling_method, sampling_unit,
@@ -13,9 +13,9 @@ use crate::thread;
 use roctop_ring::record::{self, Domain, PcSample, status};
 use std::ffi::{c_int, c_void};
 
-/// The variable that the SDK wants to see before it samples.
+/// Variable that the SDK requires for sampling.
 const BETA: &std::ffi::CStr = c"ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
-/// Bytes of the SDK's buffer, and how full it is when it is given.
+/// Size of the SDK's buffer, and fill level at which it is delivered, bytes.
 const BUFFER_BYTES: (usize, usize) = (1 << 20, 1 << 19);
 /// `ROCPROFILER_BUFFER_POLICY_LOSSLESS`.
 const LOSSLESS: c_int = 2;
@@ -24,13 +24,13 @@ const CATEGORY: u32 = 2;
 /// `ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE` and `_STOCHASTIC_V0_SAMPLE`.
 const HOST_TRAP: u32 = 2;
 const STOCHASTIC: u32 = 3;
-/// Bytes of their records in 1.0, which are read.
+/// Number of bytes of their records (1.0) that are read.
 const HOST_TRAP_BYTES: u64 = 88;
 const STOCHASTIC_BYTES: u64 = 104;
 
 /// Configurations that an agent offers.
 ///
-/// Errors: why it offers none.
+/// Errors: the reason why it offers none.
 fn offered(sdk: &Sdk, agent: u64) -> Result<Vec<SamplingConfiguration>, String> {
     let Some(query) = sdk.sampling_configurations else {
         return Err("this rocprofiler-sdk has none".into());
@@ -46,18 +46,18 @@ fn offered(sdk: &Sdk, agent: u64) -> Result<Vec<SamplingConfiguration>, String> 
     }
 }
 
-/// What a refusal means, and what to do.
+/// Reason of a refusal, with advice.
 fn why(sdk: &Sdk, answer: Status) -> String {
-    let told = status_text(sdk, answer);
+    let meaning = status_text(sdk, answer);
     match answer {
         NOT_IMPLEMENTED => {
-            format!("{told}: it is a beta of rocprofiler-sdk, off while {BETA:?} is off in the environment")
+            format!("{meaning}: it is a beta of rocprofiler-sdk, off while {BETA:?} is off in the environment")
         }
         abi::NOT_AVAILABLE => {
-            format!("{told}: this GPU has no PC sampling (MI200 and later have), or another process samples it")
+            format!("{meaning}: this GPU has no PC sampling (MI200 and later have), or another process samples it")
         }
-        abi::OLD_DRIVER => format!("{told}: it takes a newer amdgpu driver"),
-        _ => told,
+        abi::OLD_DRIVER => format!("{meaning}: it takes a newer amdgpu driver"),
+        _ => meaning,
     }
 }
 
@@ -70,8 +70,8 @@ unsafe extern "C" fn collect(configurations: *const SamplingConfiguration, count
     SUCCESS
 }
 
-/// Tells what the agents offer.
-pub(super) fn tell(sdk: &Sdk, process: &Process, agents: &[OnAgent]) {
+/// Emits the configurations of all agents.
+pub(super) fn emit(sdk: &Sdk, process: &Process, agents: &[OnAgent]) {
     for agent in agents {
         match offered(sdk, agent.id) {
             Ok(all) => {
@@ -92,7 +92,7 @@ pub(super) fn tell(sdk: &Sdk, process: &Process, agents: &[OnAgent]) {
     }
 }
 
-/// Begins to sample; the dispatches are the SDK's then, since samples name them.
+/// Starts sampling. Dispatches then come from the SDK, because samples refer to them.
 pub(super) fn begin(sdk: &'static Sdk, request: &'static Request, process: &Process, agents: Vec<OnAgent>) -> bool {
     let Some(wanted) = request.sampling else { return false };
     if sdk.version() < 10_000 {
@@ -180,7 +180,7 @@ impl SamplingConfiguration {
     }
 }
 
-/// A buffer is full, or the program ends.
+/// Receives a buffer, when it is full or the program ends.
 unsafe extern "C" fn sampled(_: u64, _: u64, headers: *mut *mut c_void, count: usize, _: *mut c_void, dropped: u64) {
     wall((), || {
         let _errno = Errno::keep();
@@ -208,12 +208,12 @@ unsafe extern "C" fn sampled(_: u64, _: u64, headers: *mut *mut c_void, count: u
     });
 }
 
-/// A sample; nothing when it is of another kind or shorter than known.
+/// Decodes a sample; `None` if its kind is different or it is too short.
 ///
 /// # Safety
-/// `payload` is a record of this kind that says its size.
+/// `payload` is a record of this kind that begins with its size.
 unsafe fn decode(kind: u32, payload: *const u8) -> Option<PcSample> {
-    // SAFETY: the size is the first word of all samples, also of those that could not be told (kind 1).
+    // SAFETY: the size is the first word of all samples, also of those that could not be reported (kind 1).
     let size = unsafe { payload.cast::<u64>().read_unaligned() };
     let least = match kind {
         HOST_TRAP => HOST_TRAP_BYTES,
@@ -224,7 +224,7 @@ unsafe fn decode(kind: u32, payload: *const u8) -> Option<PcSample> {
         count_unknown("PC samples", size);
         return None;
     }
-    // SAFETY: inside the bytes that are there.
+    // SAFETY: the size above covers every offset below.
     let long = |at: usize| unsafe { payload.add(at).cast::<u64>().read_unaligned() };
     // SAFETY: as above.
     let word = |at: usize| unsafe { payload.add(at).cast::<u32>().read_unaligned() };

@@ -1,19 +1,19 @@
-//! The records of a counted dispatch: sums over all instances of a counter, and its instances where they are asked for.
+//! Records of a counted dispatch: sums over a counter's instances, and the instances if requested.
 
 use super::abi::{SUCCESS, Sdk};
 use super::count_unknown;
 use super::counters::{Chosen, OnAgent};
 use roctop_ring::record::{CounterInstances, CounterValue, counter_source};
 
-/// Records of one dispatch that are looked through.
-const MOST_RECORDS: usize = 1 << 20;
+/// Maximum number of inspected records per dispatch.
+const MAX_RECORDS: usize = 1 << 20;
 
-/// A dispatch that was counted.
+/// A counted dispatch.
 pub(super) struct Counted<'a> {
     pub(super) sdk: &'a Sdk,
     pub(super) agent: &'a OnAgent,
     pub(super) dispatch: u64,
-    /// The pass or group that was counted.
+    /// Pass or group that was counted.
     pub(super) pass: u16,
     pub(super) correlation: u64,
 }
@@ -33,7 +33,7 @@ impl Counted<'_> {
         };
         let mut sums: Vec<(&Chosen, f64)> = Vec::new();
         let mut parts: Vec<(u32, u16, f64)> = Vec::new();
-        for at in 0..count.min(MOST_RECORDS) {
+        for at in 0..count.min(MAX_RECORDS) {
             // SAFETY: inside the records.
             let word = |offset: usize| unsafe { records.add(at * stride + offset).cast::<u64>().read_unaligned() };
             let (id, value) = (word(0), f64::from_bits(word(8)));
@@ -70,7 +70,7 @@ impl Counted<'_> {
         });
     }
 
-    /// Counter, instance and value, sorted: a record for each run of instances.
+    /// (counter, instance, value), sorted: emits a record per run of instances.
     fn instances(&self, parts: &[(u32, u16, f64)]) {
         let follows = |a: &(u32, u16, f64), b: &(u32, u16, f64)| a.0 == b.0 && a.1.checked_add(1) == Some(b.1);
         for part in parts.chunk_by(follows).flat_map(|run| run.chunks(4)) {
@@ -92,8 +92,9 @@ impl Counted<'_> {
     }
 }
 
-/// Bytes from one record to the next: 32 in the oldest releases, 40 since the agent is in them. Nothing says it, but each
-/// record names its dispatch at byte 16; what else is there, a value, has no such bits unless it is next to nothing.
+/// Distance between records: 32 bytes in the oldest releases, 40 since they contain the agent. It is not documented in
+/// the data, but each record has its dispatch at byte 16. The alternative there is a value, which has such bits only if
+/// it is close to 0.
 ///
 /// # Safety
 /// `records` has `count` records.
@@ -111,7 +112,7 @@ unsafe fn stride(records: *const u8, count: usize, dispatch: u64) -> Option<usiz
     }
 }
 
-/// The counter that a record belongs to.
+/// Counter of a record.
 pub(super) fn counter_of(sdk: &Sdk, id: u64) -> u64 {
     let mut handle = 0u64;
     // SAFETY: room for the answer.
@@ -119,7 +120,7 @@ pub(super) fn counter_of(sdk: &Sdk, id: u64) -> u64 {
     if answer == Some(SUCCESS) { handle } else { id >> 48 }
 }
 
-/// Is this record of the instance that is asked for?
+/// Whether this record belongs to the requested instance.
 pub(super) fn is_instance(sdk: &Sdk, id: u64, wanted: Option<(u64, usize)>) -> bool {
     let (Some((dimension, instance)), Some(query)) = (wanted, sdk.position_of_record) else {
         return true;
@@ -129,7 +130,7 @@ pub(super) fn is_instance(sdk: &Sdk, id: u64, wanted: Option<(u64, usize)>) -> b
     (unsafe { query(id, dimension, &raw mut position) }) == SUCCESS && position == instance
 }
 
-/// The instance's number through all dimensions, the first fastest; none when a position is not inside them.
+/// Number of the instance through all dimensions, the first fastest; `None` if a position is out of range.
 fn instance_of(sdk: &Sdk, id: u64, dimensions: &[(u64, usize)]) -> Option<u16> {
     let query = sdk.position_of_record.filter(|_| !dimensions.is_empty())?;
     let (mut number, mut step) = (0usize, 1usize);

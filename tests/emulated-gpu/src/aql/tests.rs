@@ -9,10 +9,10 @@ use crate::process;
 
 const PACKETS: usize = 8;
 const KERNEL_NS: u64 = 5000;
-/// A start far enough from zero, and before the real now so that waits end at once.
+/// Start time: far enough from zero, and before the real time so that waits end at once.
 const START: u64 = 1_000_000;
 
-/// A signal: kind, value, mailbox, event, begin, end, and what is not looked at.
+/// A signal: kind, value, mailbox, event, begin, end, and unused words.
 type Signal = [AtomicU64; 8];
 
 struct Rig {
@@ -60,7 +60,7 @@ fn handle(signal: &Signal) -> u64 {
     signal.as_ptr() as u64
 }
 
-/// The value now, read as the host reads it.
+/// The value, read as the host reads it.
 fn value(signal: &Signal) -> i64 {
     value_of(handle(signal))
 }
@@ -123,7 +123,7 @@ fn hostile(variables: &'static [(&str, &str)]) -> Rig {
 }
 
 #[test]
-fn nothing_runs_before_the_doorbell_and_nothing_ends_before_its_time() {
+fn nothing_runs_before_the_doorbell_or_ends_too_early() {
     let (mut rig, done) = (rig(), armed());
     rig.dispatch(BARRIER, &done);
     assert!(!rig.poll(START).progress);
@@ -138,7 +138,7 @@ fn nothing_runs_before_the_doorbell_and_nothing_ends_before_its_time() {
 }
 
 #[test]
-fn packets_with_the_barrier_bit_run_back_to_back_however_late_the_poller_looks() {
+fn barrier_packets_run_back_to_back_with_a_late_poller() {
     let (mut rig, signals) = (rig(), [(); 4].map(|()| armed()));
     for signal in &signals {
         rig.dispatch(BARRIER, signal);
@@ -155,7 +155,7 @@ fn packets_with_the_barrier_bit_run_back_to_back_however_late_the_poller_looks()
 }
 
 #[test]
-fn packets_without_it_overlap_and_the_next_barrier_waits_for_all() {
+fn other_packets_overlap_until_the_next_barrier() {
     let (mut rig, signals) = (rig(), [(); 3].map(|()| armed()));
     rig.dispatch(0, &signals[0]);
     rig.dispatch(0, &signals[1]);
@@ -253,7 +253,7 @@ fn indirect_buffers_are_consumed_and_the_ring_goes_round() {
 }
 
 #[test]
-fn a_packet_whose_header_is_not_written_yet_holds_back_the_ones_behind_it() {
+fn an_unwritten_header_blocks_later_packets() {
     let (mut rig, first, second) = (rig(), armed(), armed());
     rig.push(
         kind::INVALID.into(),
@@ -271,13 +271,13 @@ fn a_packet_whose_header_is_not_written_yet_holds_back_the_ones_behind_it() {
 }
 
 #[test]
-fn an_index_taken_before_there_is_room_is_not_mistaken_for_the_packet_of_a_round_ago() {
+fn an_early_index_is_not_the_packet_of_the_previous_lap() {
     let (mut rig, word, late) = (rig(), armed(), armed());
     rig.push(kind::BARRIER_AND.into(), &[(8, handle(&word))]);
     for _ in 1..PACKETS {
         rig.push(1 << 16, &[]);
     }
-    // The ring is full and its first packet waits; a producer has taken the next index and waits for room.
+    // The ring is full and its first packet waits; a producer has taken the next index and waits for space.
     guest::write(rig.queue.address.creation.write, PACKETS as u64 + 1);
     rig.ring();
     rig.poll(START);
@@ -305,7 +305,7 @@ fn a_lost_signal_never_changes_and_the_queue_goes_on() {
 }
 
 #[test]
-fn a_late_signal_changes_five_milliseconds_later_with_the_times_of_its_kernel() {
+fn a_late_signal_has_the_times_of_its_kernel() {
     let (mut rig, done) = (hostile(&[("LATE_SIGNALS", "all")]), armed());
     rig.dispatch(BARRIER, &done);
     rig.ring();
@@ -321,7 +321,7 @@ fn a_late_signal_changes_five_milliseconds_later_with_the_times_of_its_kernel() 
 }
 
 #[test]
-fn stale_times_are_those_of_the_signals_last_completion() {
+fn stale_times_are_those_of_the_last_completion() {
     let (mut rig, done) = (hostile(&[("WRONG_TIMES", "stale=2")]), armed());
     rig.ring();
     for round in 0..3 {
@@ -359,7 +359,7 @@ fn a_shift_moves_both_times() {
 }
 
 #[test]
-fn a_stop_makes_what_runs_end_later_and_what_waits_begin_after_it() {
+fn a_stop_delays_running_and_waiting_work() {
     const STOP_NS: u64 = 1_000_000;
     let (mut rig, signals) = (rig(), [(); 3].map(|()| armed()));
     rig.dispatch(BARRIER, &signals[0]);

@@ -24,7 +24,7 @@ fn copies_in_every_direction_arrive_whole_on_every_release() {
 }
 
 #[test]
-fn graphs_events_managed_and_mapped_memory_work_on_every_release() {
+fn graphs_events_and_mapped_memory_work_on_every_release() {
     for release in releases() {
         for gpus in ["1", "2"] {
             let Some(program) = release.program("features") else {
@@ -44,7 +44,7 @@ fn graphs_events_managed_and_mapped_memory_work_on_every_release() {
     }
 }
 
-/// Runs a program with a variable that is zero, and answers the log's rows.
+/// Runs a program with a variable set to zero, and returns the log's rows.
 fn run_without(variable: &str, release: Release, name: &str, words: &[&str]) -> Vec<truth::Row> {
     let Some(program) = release.program(name) else {
         return Vec::new();
@@ -58,7 +58,7 @@ fn run_without(variable: &str, release: Release, name: &str, words: &[&str]) -> 
 }
 
 #[test]
-fn queues_of_threads_and_signals_without_events_work_on_every_release() {
+fn thread_queues_and_polled_signals_work_on_every_release() {
     for release in releases() {
         for variable in ["AMD_DIRECT_DISPATCH", "HSA_ENABLE_INTERRUPT"] {
             run_without(variable, release, "features", &[]);

@@ -1,11 +1,11 @@
-//! Faults of hardware and drivers, as a program of HSA alone meets them.
+//! Faults of hardware and drivers, as seen by a program that uses only HSA.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use crate::rig::{INSTALLED, Release, compile, releases, run, scratch};
 
-/// What `hostile.c` prints on a machine with these variables: word to the rest of its line; and its log's rows.
+/// Output of `hostile.c` with these variables, by the first word of each line, and its log's rows.
 struct Met {
     lines: BTreeMap<String, String>,
     log: Vec<String>,
@@ -39,7 +39,7 @@ impl Met {
         })
     }
 
-    /// Milliseconds until a signal changed; none when it did not.
+    /// Milliseconds until a signal changed; `None` if it did not.
     fn ms(&self, name: &str) -> Option<f64> {
         let number: f64 = self.lines.get(name)?.parse().unwrap();
         (number >= 0.0).then_some(number)
@@ -129,7 +129,7 @@ fn a_failed_eviction_of_a_busy_queue_stops_it_for_ever() {
         };
         assert!(met.ms("file").is_some() && met.ms("busy").is_none(), "{}", release.0);
         assert!(met.lines.contains_key("busy"));
-        // Newer run-times hear of the reset, and abort.
+        // Newer run-times receive the reset, and abort.
         let met = Met::on(release, &[("EVICTION", "reset")]).unwrap();
         assert!(met.ms("file").is_some() && met.ms("busy").is_none(), "{}", release.0);
         assert_eq!(met.lines.contains_key("busy"), release == INSTALLED, "{}", release.0);

@@ -1,11 +1,11 @@
-//! Launches against the truth log: each one is there, with its name, its geometry and its modelled time.
+//! Compares launches with the truth log: each is present with its name, geometry and modelled time.
 
 use std::collections::BTreeMap;
 
 use crate::rig::{INSTALLED, compile, releases, run, scratch, succeed};
 use crate::truth::{self, Row};
 
-/// What `many_streams` says that it launches: kernel, grid, work-group and LDS by the number of the launch.
+/// Launches of `many_streams`: number by kernel, grid, work-group and LDS.
 fn expected(launches: u64) -> BTreeMap<(u64, u64, u64), usize> {
     (0..launches).fold(BTreeMap::new(), |mut counts, i| {
         let workgroup = 64 * (1 + i % 3);
@@ -32,7 +32,7 @@ fn overlaps(rows: &[Row]) -> bool {
 }
 
 #[test]
-fn thousands_of_launches_over_threads_and_streams_are_in_the_log_once_each() {
+fn thousands_of_launches_are_logged_once_each() {
     for release in releases() {
         let Some(program) = release.program("many_streams") else {
             continue;

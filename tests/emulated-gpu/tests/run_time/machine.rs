@@ -1,4 +1,4 @@
-//! What the run-time says that the machine is.
+//! The machine as the run-time reports it.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn rocminfo_lists_one_gpu_on_every_release() {
 }
 
 #[test]
-fn rocminfo_lists_as_many_gpus_as_asked_for_with_different_addresses() {
+fn rocminfo_lists_the_requested_number_of_gpus() {
     for release in releases() {
         let name = format!("rocminfo4-{}", release.0);
         let Some(text) = rocminfo(release, &[("EMULATED_GPU_COUNT", "4")], &name) else {

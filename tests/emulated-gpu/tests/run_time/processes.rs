@@ -23,8 +23,8 @@ fn each_process_of_a_family_has_its_own_log() {
             .filter(|count| *count > 0)
             .collect();
         launches.sort_unstable();
-        // Forked before HIP 10, exec'd 20, the parent 40; the one that left by _exit did not wait for its 30, and may have
-        // made any number of them.
+        // Forked before HIP 10, exec'd 20, the parent 40. The process that left by _exit did not wait for its 30, and
+        // may have made any number of them.
         for known in [10, 20, 40] {
             let place = launches.iter().position(|count| *count == known);
             launches.remove(place.unwrap_or_else(|| panic!("{}: no process with {known}", release.0)));
@@ -84,9 +84,9 @@ fn hsa_can_be_started_again_when_it_has_ended() {
     let Some(program) = compile("restart.c", &scratch("restart"), &["-lhsa-runtime64"]) else {
         return;
     };
-    // Only where the run-time compares the ages of events. Before that, whoever destroys a queue can sleep for ever: the
-    // thread that answers it sets the event while nobody waits, and takes that set itself as it goes to sleep again. The
-    // driver's rules are so (a set is taken by the first to enter); seen in notes of the driver calls on 5.2.3.
+    // Only where the run-time compares event ages. Earlier ones can sleep forever when they destroy a queue: the thread
+    // that answers sets the event while nobody waits, and consumes that set itself as it goes to sleep again. These are
+    // the driver's rules (the first to enter takes a set); seen in logs of driver calls on 5.2.3.
     let by_age = |release: &Release| !matches!(release.0, "5.2.3" | "5.7.1");
     for release in releases().into_iter().filter(by_age) {
         let place = scratch(&format!("restart-{}", release.0));

@@ -1,4 +1,4 @@
-//! Compiling and running the programs: one cache for all tests, a release at a time, with a watchdog.
+//! Compiles and runs programs: one cache for all tests, one release at a time, with a watchdog.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything takes: what is still running then hangs.
+/// Far longer than any test takes: a program still running then hangs.
 const WATCHDOG: Duration = Duration::from_secs(250);
 
 /// A release of the run-time.
@@ -17,7 +17,7 @@ pub(crate) struct Release(pub(crate) &'static str);
 /// The installed release.
 pub(crate) const INSTALLED: Release = Release("5.2.3");
 
-/// The installed release and those that were fetched.
+/// The installed release and the fetched ones.
 pub(crate) fn releases() -> Vec<Release> {
     let others = ["5.7.1", "6.4.3", "7.2.4"].map(Release);
     let fetched = others.into_iter().filter(|release| {
@@ -34,7 +34,7 @@ fn tests_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The library under test, built by cargo beside this program.
+/// The library under test, built by cargo next to this program.
 pub(crate) fn library() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let places = program
@@ -52,7 +52,7 @@ fn modified(path: &Path) -> std::time::SystemTime {
     fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap()
 }
 
-/// A directory for one run's files, made empty.
+/// An empty directory for one run's files.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run_time").join(name);
     fs::remove_dir_all(&place).ok();
@@ -70,12 +70,12 @@ impl Release {
         root.unwrap_or_else(|| cache().join("roctop-runtimes")).join(self.0)
     }
 
-    /// Whose compiler makes this release's programs: 5.7.1 runs those of 5.2.3.
+    /// Release whose compiler makes this release's programs: 5.7.1 runs those of 5.2.3.
     fn compiler(self) -> Self {
         if self.0 == "5.7.1" { INSTALLED } else { self }
     }
 
-    /// The compiled program, none with a printed reason when there is no compiler.
+    /// The compiled program; `None` with a printed reason if there is no compiler.
     pub(crate) fn program(self, name: &str) -> Option<PathBuf> {
         self.compile(name, "gfx906")
     }
@@ -133,12 +133,12 @@ impl Release {
         })
     }
 
-    /// Starts a program under the preload.
+    /// A command that runs a program with the preload.
     pub(crate) fn command(self, program: &Path) -> Command {
         self.start(program, &[])
     }
 
-    /// Starts a program that execs others, which keep the preload.
+    /// A command for a program that execs others, which keep the preload.
     pub(crate) fn command_with_children(self, program: &Path) -> Command {
         let chroot: &[&str] = if self == INSTALLED { &[] } else { &["--chroot"] };
         self.start(program, chroot)
@@ -163,8 +163,8 @@ impl Release {
     }
 }
 
-/// A program or library of `tests/c`, made by the system's compiler for all releases; none, with a printed reason,
-/// without one or without HSA's headers.
+/// A program or library of `tests/c`, built by the system's compiler for all releases; `None`, with a printed reason,
+/// without a compiler or HSA's headers.
 pub(crate) fn compile(source: &str, place: &Path, flags: &[&str]) -> Option<PathBuf> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
     let result = place.join(source).with_extension("");
@@ -177,7 +177,7 @@ pub(crate) fn compile(source: &str, place: &Path, flags: &[&str]) -> Option<Path
     None
 }
 
-/// Runs to the end, or ends it when it hangs; the output is kept in files, so no pipe can fill up.
+/// Runs to the end, or ends it if it hangs. Output goes to files, so no pipe can fill up.
 pub(crate) fn run(mut command: Command, scratch: &Path) -> Output {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| scratch.join(name));
     command.stdin(Stdio::null());
@@ -207,7 +207,7 @@ fn wait(child: &mut Child, command: &Command) -> std::process::ExitStatus {
     }
 }
 
-/// Runs, and asserts that it succeeded; answers what it printed.
+/// Runs, asserts success, and returns the output.
 pub(crate) fn succeed(command: Command, scratch: &Path) -> String {
     let shown = format!("{command:?}");
     let output = run(command, scratch);

@@ -1,4 +1,4 @@
-//! Reading the truth log, and what holds for every one of them.
+//! Reads the truth log, and checks what holds for every log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,18 +24,18 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// How long the work took by the GPU's clock.
+    /// Duration by the GPU's clock.
     pub(crate) fn duration_ns(&self) -> u64 {
         (self.end_ticks - self.begin_ticks) * 10
     }
 
-    /// Whether a program, and not the run-time for itself, launched it.
+    /// Whether the program launched it, not the run-time.
     pub(crate) fn is_program_kernel(&self) -> bool {
         self.kind == "dispatch" && !self.name.is_empty() && !self.name.starts_with("__amd_rocclr_")
     }
 }
 
-/// The rows of a log, checked.
+/// Rows of a log, checked.
 pub(crate) fn read(path: &Path) -> Vec<Row> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n'), "the last line of {} is torn", path.display());
@@ -68,7 +68,7 @@ fn row(names: &[&str], cells: &[&str]) -> Row {
     }
 }
 
-/// Begin before end on both clocks, both clocks agreeing, every packet once.
+/// Begin before end on both clocks, consistent clocks, every packet once.
 fn check(rows: &[Row]) {
     let mut seen = BTreeSet::new();
     for row in rows {
@@ -83,7 +83,7 @@ fn check(rows: &[Row]) {
     }
 }
 
-/// Counts by name of what the program launched.
+/// Number of the program's launches by kernel name.
 pub(crate) fn kernels(rows: &[Row]) -> BTreeMap<String, usize> {
     rows.iter()
         .filter(|row| row.is_program_kernel())

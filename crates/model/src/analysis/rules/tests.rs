@@ -1,4 +1,4 @@
-//! Each rule on a program made for it.
+//! Each rule on a program written for it.
 
 use super::*;
 use crate::{Fresh, Options, Store};
@@ -68,7 +68,7 @@ fn has(found: &[(Rule, Evidence)], rule: Rule) -> bool {
 }
 
 #[test]
-fn a_gpu_that_waits_for_launches_is_told_and_a_full_queue_is_not() {
+fn only_a_gpu_that_waits_for_launches_is_reported() {
     let (mut waits, mut full) = (store(), store());
     for i in 0..1000 {
         let begin = SECOND + i * 30_000;
@@ -120,13 +120,16 @@ fn an_outlier_leads_to_itself() {
         store.apply(&dispatch(SECOND + i * 5_000_000, nanos, SECOND));
     }
     let found = rules(&mut store);
-    let outlier = found.iter().find(|known| known.0 == Rule::Outlier).expect("it is told");
+    let outlier = found
+        .iter()
+        .find(|known| known.0 == Rule::Outlier)
+        .expect("it is reported");
     let lane = LaneKey::Stream(AgentId(1), StreamId(0));
     assert_eq!(outlier.1, Evidence::Slice(lane, SECOND + 77 * 5_000_000));
 }
 
 #[test]
-fn waits_failures_slow_copies_and_hangs_are_told() {
+fn waits_failures_slow_copies_and_hangs_are_reported() {
     let mut store = store();
     let mut call = |operation, begin, end, status| {
         store.apply(&Item::Api(ApiCall {

@@ -1,4 +1,4 @@
-//! The grammar: symbols, encodings and special names. Types, names and expressions have files of their own.
+//! Grammar of symbols, encodings and special names. Types, names and expressions are in their own files.
 
 mod expression;
 mod name;
@@ -7,10 +7,10 @@ mod types;
 use super::table::OF_TYPES;
 use super::tree::{Id, Kind, Node, Tree};
 
-/// How deep types, expressions and encodings may lie in each other.
-const DEEPEST: u32 = 256;
+/// Maximum nesting of types, expressions and encodings.
+const MAX_DEPTH: u32 = 256;
 
-/// Where the parser is.
+/// State of the parser.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a state of the grammar that rules set and restore"
@@ -20,24 +20,24 @@ struct Parser<'a> {
     at: usize,
     tree: Tree<'a>,
     substitutions: Vec<Id>,
-    /// What a constructor would be called.
+    /// Class name for a following constructor or destructor.
     last_name: Option<Id>,
     is_expression: bool,
     is_conversion: bool,
-    /// Whether scopes of unresolved names are in the old form, without an end.
+    /// Whether scopes of unresolved names are parsed in the old form, which has no end mark.
     is_old: bool,
-    /// Whether such a scope was met.
+    /// Whether such a scope was found.
     is_ambiguous: bool,
     depth: u32,
 }
 
-/// The nodes of a symbol, and the topmost.
+/// Parses a symbol: its nodes and the root.
 pub(super) fn symbol(text: &str) -> Option<(Tree<'_>, Id)> {
     let mut parser = Parser::new(text, false);
     if let Some(root) = parser.symbol() {
         return Some((parser.tree, root));
     }
-    // Scopes of unresolved names have two forms, and only the end of the symbol tells which.
+    // Scopes of unresolved names have two forms; only the end of the symbol shows which was used.
     if !parser.is_ambiguous {
         return None;
     }
@@ -62,12 +62,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The byte that comes, 0 at the end.
+    /// Next byte, 0 at the end.
     fn peek(&self) -> u8 {
         self.ahead(0)
     }
 
-    /// The one after that.
+    /// Byte after the next.
     fn peek_next(&self) -> u8 {
         self.ahead(1)
     }
@@ -76,19 +76,19 @@ impl<'a> Parser<'a> {
         self.text.as_bytes().get(self.at + far).copied().unwrap_or(0)
     }
 
-    /// Takes a byte, if it is this one.
+    /// Consumes a byte if it equals `byte`.
     fn takes(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == byte;
         self.at += usize::from(is_it);
         is_it
     }
 
-    /// The same where anything else is an error.
+    /// Consumes a byte; any other is an error.
     fn take(&mut self, byte: u8) -> Option<()> {
         self.takes(byte).then_some(())
     }
 
-    /// Takes any byte, 0 at the end.
+    /// Consumes and returns a byte, 0 at the end.
     fn next(&mut self) -> u8 {
         let byte = self.peek();
         self.at += usize::from(byte != 0);
@@ -103,25 +103,25 @@ impl<'a> Parser<'a> {
         Some(self.tree.add(kind, left, right))
     }
 
-    /// A node with one child.
+    /// Adds a node with one child.
     fn around(&mut self, kind: Kind<'a>, left: Id) -> Option<Id> {
         self.add(kind, Some(left), None)
     }
 
-    /// A node with two children.
+    /// Adds a node with two children.
     fn join(&mut self, kind: Kind<'a>, left: Id, right: Id) -> Option<Id> {
         self.add(kind, Some(left), Some(right))
     }
 
-    /// A name out of the symbol from there to here; an empty one is an error.
+    /// A name from `start` to the current position; an empty one is an error.
     fn name_from(&mut self, start: usize) -> Option<Id> {
         let name = self.text.get(start..self.at).filter(|name| !name.is_empty())?;
         self.add(Kind::Name(name), None, None)
     }
 
-    /// Runs a part of the grammar that may contain itself.
+    /// Runs a recursive part of the grammar, up to the maximum depth.
     fn deeper(&mut self, part: impl FnOnce(&mut Self) -> Option<Id>) -> Option<Id> {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return None;
         }
         self.depth += 1;
@@ -130,7 +130,6 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// A whole symbol.
     fn symbol(&mut self) -> Option<Id> {
         let bytes = self.text.as_bytes();
         let key = match bytes {
@@ -158,7 +157,7 @@ impl<'a> Parser<'a> {
         (self.at == self.text.len()).then_some(root)
     }
 
-    /// What a compiler makes for the globals of a file.
+    /// Compiler-generated functions for the globals of a file.
     fn of_globals(&mut self, key: u8) -> Option<Id> {
         self.at = 11;
         let (rest, begin) = (self.text.len(), self.at);
@@ -177,7 +176,7 @@ impl<'a> Parser<'a> {
         self.around(Kind::Special(what), inner)
     }
 
-    /// `_Z` and an encoding, and what was appended to the whole symbol.
+    /// `_Z` and an encoding, with suffixes if it is the whole symbol.
     fn mangled_name(&mut self, is_whole: bool) -> Option<Id> {
         if !self.takes(b'_') && is_whole {
             return None;
@@ -190,7 +189,7 @@ impl<'a> Parser<'a> {
         Some(name)
     }
 
-    /// `.part.0` and the like.
+    /// `.part.0` and similar suffixes.
     fn suffix(&mut self, name: Id) -> Option<Id> {
         let start = self.at;
         self.at += 2;
@@ -226,7 +225,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Templates have their return types in the symbol.
+    /// Whether the symbol contains the return type, as it does for templates.
     fn has_return_type(&self, name: Id) -> bool {
         let Node { kind, left, right } = *self.tree.node(name);
         match kind {
@@ -245,7 +244,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What compilers make: tables, thunks, guards.
+    /// Compiler-generated objects: tables, thunks, guards.
     fn special_name(&mut self) -> Option<Id> {
         match (self.next(), self.next()) {
             (b'T', b'h') => {
@@ -307,7 +306,7 @@ impl<'a> Parser<'a> {
         self.around(Kind::Special(what), name)
     }
 
-    /// What a thunk adds to `this`; it is not shown.
+    /// Adjustment of `this` in a thunk; not shown.
     fn call_offset(&mut self, kind: u8) -> Option<()> {
         self.number();
         if kind == b'v' {
@@ -319,7 +318,7 @@ impl<'a> Parser<'a> {
         self.take(b'_')
     }
 
-    /// Decimal digits, with `n` for minus; -1 if there are too many, 0 if there are none.
+    /// Decimal digits, `n` for minus; -1 on overflow, 0 without digits.
     fn number(&mut self) -> i32 {
         let is_negative = self.takes(b'n');
         let mut number = 0i32;
@@ -334,7 +333,7 @@ impl<'a> Parser<'a> {
         if is_negative { -number } else { number }
     }
 
-    /// `_` is 0, `0_` is 1, and so on.
+    /// Compact number: `_` is 0, `0_` is 1, and so on.
     fn compact_number(&mut self) -> Option<i32> {
         let number = match self.peek() {
             b'_' => 0,

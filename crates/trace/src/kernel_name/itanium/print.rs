@@ -1,5 +1,5 @@
-//! The tree as text. What surrounds a declarator (`*`, `const`, a function's name) waits on a list of modifiers until the
-//! innermost type is written.
+//! Prints the tree. Modifiers of a declarator (`*`, `const`, a function's name) wait on a list until the innermost type
+//! is written.
 
 mod expression;
 mod modifier;
@@ -7,12 +7,12 @@ mod modifier;
 use super::table::Style;
 use super::tree::{Id, Kind, Node, Tree};
 
-/// How deep nodes may be written within each other.
-const DEEPEST: u32 = 400;
-/// How many nodes may be written or searched: substitutions that write nothing can double this number, too.
+/// Maximum nesting of printed nodes.
+const MAX_DEPTH: u32 = 400;
+/// Maximum number of nodes printed or searched: substitutions without output can double this number, too.
 const MAX_STEPS: u32 = 1 << 18;
 
-/// What waits to be written around a type.
+/// A modifier that waits to be printed around a type.
 #[derive(Clone, Copy)]
 struct Modifier {
     outer: Option<usize>,
@@ -21,45 +21,45 @@ struct Modifier {
     scope: Option<usize>,
 }
 
-/// A template whose arguments stand for parameters.
+/// Template whose arguments replace parameters.
 #[derive(Clone, Copy)]
 struct Scope {
     template: Option<Id>,
     outer: Option<usize>,
 }
 
-/// Where the writer is.
+/// State of the printer.
 struct Printer<'t, 'a> {
     tree: &'t Tree<'a>,
     out: String,
-    most: usize,
-    /// The last byte that was written, even if it was taken back: `__cxa_demangle` remembers it too.
+    max_bytes: usize,
+    /// Last byte written, even if it was removed again: `__cxa_demangle` remembers it too.
     last: u8,
     scope: Option<usize>,
     scopes: Vec<Scope>,
     modifier: Option<usize>,
     modifiers: Vec<Modifier>,
-    /// Which argument of a pack is written; all if it is negative.
+    /// Index of the pack element being printed; negative for all.
     pack_index: i32,
-    /// The template that is being written.
+    /// Template being printed.
     template: Option<Id>,
-    /// One more than the parameters in the head of the lambda whose parameters are being written.
+    /// One more than the number of parameters in the head of the lambda whose parameters are being printed.
     lambda_parameters: i32,
-    /// How often each node is being written.
+    /// Number of active visits of each node.
     open: Vec<u8>,
-    /// Which nodes are, outermost first.
+    /// Active nodes, outermost first.
     path: Vec<Id>,
-    /// Scopes of template parameters behind references, as of their first writing.
+    /// Scopes of template parameters in references, from their first printing.
     first_scopes: Vec<(Id, Option<usize>)>,
     steps: u32,
 }
 
-/// The text of a symbol; none if it is longer than `most` or means nothing.
-pub(super) fn print(tree: &Tree<'_>, root: Id, most: usize) -> Option<String> {
+/// Prints a symbol; `None` if the text is longer than `max_bytes` or has no meaning.
+pub(super) fn print(tree: &Tree<'_>, root: Id, max_bytes: usize) -> Option<String> {
     let mut printer = Printer {
         tree,
         out: String::with_capacity(256),
-        most,
+        max_bytes,
         last: 0,
         scope: None,
         scopes: Vec::new(),
@@ -79,7 +79,7 @@ pub(super) fn print(tree: &Tree<'_>, root: Id, most: usize) -> Option<String> {
 
 impl Printer<'_, '_> {
     fn text(&mut self, text: &str) -> Option<()> {
-        if self.out.len() + text.len() > self.most {
+        if self.out.len() + text.len() > self.max_bytes {
             return None;
         }
         self.out.push_str(text);
@@ -91,18 +91,18 @@ impl Printer<'_, '_> {
         self.text(&number.to_string())
     }
 
-    /// Counts one step towards the bound.
+    /// Counts one step towards [`MAX_STEPS`].
     fn step(&mut self) -> Option<()> {
         self.steps += 1;
         (self.steps <= MAX_STEPS).then_some(())
     }
 
-    /// Writes a node; a missing one is an error.
+    /// Prints a node; a missing one is an error.
     fn node(&mut self, id: Option<Id>) -> Option<()> {
         let id = id?;
         self.step()?;
         let open = self.open.get_mut(id as usize)?;
-        if *open > 1 || self.path.len() >= DEEPEST as usize {
+        if *open > 1 || self.path.len() >= MAX_DEPTH as usize {
             return None;
         }
         *open += 1;
@@ -197,7 +197,7 @@ impl Printer<'_, '_> {
         self.node(Some(name))
     }
 
-    /// Writes which default argument a name is in; the name itself.
+    /// Prints which default argument a name belongs to; returns the name.
     fn default_argument(&mut self, name: Option<Id>) -> Option<Id> {
         let name = name?;
         let Kind::DefaultArgument(number) = self.tree.kind(name) else {
@@ -219,7 +219,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// Enters a template.
+    /// Enters the scope of a template.
     fn enter(&mut self, template: Option<Id>) {
         self.scopes.push(Scope {
             template,
@@ -232,7 +232,7 @@ impl Printer<'_, '_> {
         self.scope = self.scope.and_then(|scope| self.scopes[scope].outer);
     }
 
-    /// The argument that a parameter stands for: one of a pack where it is a pack.
+    /// Template argument for a parameter; for a pack, its current element.
     fn argument(&mut self, number: i32) -> Option<Id> {
         let found = self.argument_or_pack(number)?;
         if self.tree.kind(found) == Kind::TemplateList {
@@ -246,7 +246,7 @@ impl Printer<'_, '_> {
         self.element(self.tree.right(template)?, number)
     }
 
-    /// One of a list; the list if the index is negative.
+    /// Element `index` of a list; the list itself if the index is negative.
     fn element(&mut self, list: Id, index: i32) -> Option<Id> {
         let mut at = list;
         if index < 0 {
@@ -264,7 +264,7 @@ impl Printer<'_, '_> {
             return self.lambda_parameter(number);
         }
         let argument = self.argument(number)?;
-        // The argument may itself be a parameter of a template further out.
+        // The argument may be a parameter of an enclosing template.
         let scope = self.scope;
         self.leave();
         self.node(Some(argument))?;
@@ -272,7 +272,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// Elements with commas. Those that write nothing at the end, as empty packs do, leave no comma.
+    /// Elements, separated by commas. Trailing elements without output, such as empty packs, leave no comma.
     fn list(&mut self, id: Id) -> Option<()> {
         let mut commas = Vec::new();
         let mut at = Some(id);
@@ -340,7 +340,7 @@ impl Printer<'_, '_> {
         self.text(">")
     }
 
-    /// What stands for a parameter of a lambda's head.
+    /// Name of a parameter of a lambda's head.
     fn declared_name(&mut self, id: Id, number: i32) -> Option<()> {
         let mut kind = self.tree.kind(id);
         if kind == Kind::PackParameter {
@@ -355,7 +355,7 @@ impl Printer<'_, '_> {
         self.numbered(name, number, "")
     }
 
-    /// A template parameter in the parameters of a lambda: one of its head, or an `auto`.
+    /// Template parameter in the parameters of a lambda: one of its head, or an `auto`.
     fn lambda_parameter(&mut self, number: i32) -> Option<()> {
         if self.lambda_parameters <= number + 1 {
             return self.numbered("auto:", number + 1, "");
@@ -367,7 +367,7 @@ impl Printer<'_, '_> {
         self.declared_name(id, number)
     }
 
-    /// A conversion operator; its type may name parameters of the template around it.
+    /// Conversion operator; its type may refer to parameters of the enclosing template.
     fn conversion(&mut self, to: Option<Id>) -> Option<()> {
         self.text("operator ")?;
         let scope = self.scope;
@@ -380,7 +380,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// What is written before the left child, between the children if both are written, and after them.
+/// Text before the left child, between two printed children, and after them.
 const fn affixes(kind: Kind<'_>) -> Option<(&str, &'static str, &'static str)> {
     Some(match kind {
         Kind::Special(what) => (what, "", ""),

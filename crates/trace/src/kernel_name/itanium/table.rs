@@ -1,6 +1,6 @@
-//! Builtin types, operators and abbreviations of the ABI.
+//! Builtin types, operators and abbreviations of the Itanium ABI.
 
-/// How a literal of a type is shown.
+/// Output form of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// `(type)digits`.
@@ -18,7 +18,7 @@ pub(super) enum Style {
 pub(super) struct Builtin {
     /// Its name.
     pub(super) name: &'static str,
-    /// How its literals are shown.
+    /// Form of its literals.
     pub(super) style: Style,
 }
 
@@ -26,7 +26,7 @@ const fn builtin(name: &'static str, style: Style) -> Builtin {
     Builtin { name, style }
 }
 
-/// By the letter of the code.
+/// Builtin types by letter of their code.
 static LETTERS: [Option<Builtin>; 26] = [
     Some(builtin("signed char", Style::Plain)),
     Some(builtin("bool", Style::Bool)),
@@ -56,7 +56,7 @@ static LETTERS: [Option<Builtin>; 26] = [
     Some(builtin("...", Style::Plain)),
 ];
 
-/// By the letter after `D`.
+/// Builtin types by the letter after `D`.
 static EXTENDED: [(u8, Builtin); 8] = [
     (b'd', builtin("decimal64", Style::Plain)),
     (b'e', builtin("decimal128", Style::Plain)),
@@ -70,7 +70,7 @@ static EXTENDED: [(u8, Builtin); 8] = [
 
 /// `DF16b`.
 pub(super) static BFLOAT16: Builtin = builtin("std::bfloat16_t", Style::Float);
-/// The type whose literal may have no digits.
+/// Type whose literal may have no digits.
 pub(super) const NULLPTR: &str = "decltype(nullptr)";
 
 /// The builtin type of a letter.
@@ -83,12 +83,11 @@ pub(super) fn by_extended_letter(letter: u8) -> Option<&'static Builtin> {
     EXTENDED.iter().find(|known| known.0 == letter).map(|known| &known.1)
 }
 
-/// An operator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Operator {
     /// Its two letters.
     pub(super) code: &'static str,
-    /// What is shown.
+    /// Symbol in the output.
     pub(super) name: &'static str,
     /// Number of operands.
     pub(super) operands: u8,
@@ -98,7 +97,7 @@ const fn operator(code: &'static str, name: &'static str, operands: u8) -> Opera
     Operator { code, name, operands }
 }
 
-/// In order of their codes.
+/// Sorted by code.
 static OPERATORS: [Operator; 73] = [
     operator("aN", "&=", 2),
     operator("aS", "=", 2),
@@ -243,7 +242,7 @@ pub(super) fn by_abbreviation(letter: u8) -> Option<&'static Abbreviation> {
     ABBREVIATIONS.iter().find(|known| known.letter == letter)
 }
 
-/// What special names after `T` begin with, where a type follows.
+/// Prefixes of special names after `T` that are followed by a type.
 pub(super) const OF_TYPES: [(u8, &str); 6] = [
     (b'V', "vtable for "),
     (b'T', "VTT for "),

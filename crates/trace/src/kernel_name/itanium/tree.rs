@@ -1,11 +1,11 @@
-//! The parsed symbol: nodes with at most two children, in one list. A substitution makes a node the child of several.
+//! The parsed symbol: nodes with at most two children, in one list. After a substitution a node has several parents.
 
 use super::table::{Builtin, Operator};
 
 /// Index of a node.
 pub(super) type Id = u32;
 
-/// What a node stands for; `left` and `right` are its children.
+/// Kind of a node; `left` and `right` are its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     /// An identifier, or a literal's digits.
@@ -26,9 +26,9 @@ pub(super) enum Kind<'a> {
     Friend,
     /// `left::right`.
     Qualified,
-    /// The same where left is a function.
+    /// `left::right`, where left is a function.
     Local,
-    /// Left is in the default argument of this number.
+    /// Left belongs to the default argument of this number.
     DefaultArgument(i32),
     /// The function or variable left has the type right.
     Typed,
@@ -92,7 +92,7 @@ pub(super) enum Kind<'a> {
     Vector,
     /// Arguments or parameters: one, and the rest of the list.
     List,
-    /// The same for template arguments.
+    /// As [`Kind::List`], for template arguments.
     TemplateList,
     /// `left{right}`.
     Braces,
@@ -116,7 +116,7 @@ pub(super) enum Kind<'a> {
     Ternary,
     /// Literal right of the type left.
     Literal,
-    /// The same with a minus sign.
+    /// As [`Kind::Literal`], with a minus sign.
     NegativeLiteral,
     /// `left(right)`.
     VendorExpression,
@@ -145,7 +145,7 @@ pub(super) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Whether it qualifies a function.
+    /// Whether it qualifies a member function.
     pub(super) const fn is_of_function(self) -> bool {
         matches!(
             self,
@@ -169,7 +169,6 @@ impl Kind<'_> {
 /// One part of a symbol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'a> {
-    /// What it is.
     pub(super) kind: Kind<'a>,
     /// First child.
     pub(super) left: Option<Id>,
@@ -182,23 +181,19 @@ pub(super) struct Node<'a> {
 pub(super) struct Tree<'a>(pub(super) Vec<Node<'a>>);
 
 impl<'a> Tree<'a> {
-    /// Adds a node.
     pub(super) fn add(&mut self, kind: Kind<'a>, left: Option<Id>, right: Option<Id>) -> Id {
         self.0.push(Node { kind, left, right });
         (self.0.len() - 1) as Id
     }
 
-    /// A node.
     pub(super) fn node(&self, id: Id) -> &Node<'a> {
         &self.0[id as usize]
     }
 
-    /// The same, to change it.
     pub(super) fn node_mut(&mut self, id: Id) -> &mut Node<'a> {
         &mut self.0[id as usize]
     }
 
-    /// What a node is.
     pub(super) fn kind(&self, id: Id) -> Kind<'a> {
         self.node(id).kind
     }

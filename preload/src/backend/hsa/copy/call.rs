@@ -1,4 +1,4 @@
-//! The run-time's functions that copy: what each is about, before and after the real one.
+//! The run-time's copy functions: determines each request, and wraps the real function.
 
 use super::super::agent::{self, UNKNOWN};
 use super::super::{Hsa, hook, hsa, proxy, signal};
@@ -10,8 +10,8 @@ use hsa_sys::table::{AmdLayout, AsyncCopy, AsyncCopyOnEngine, AsyncCopyRect, Bat
 use roctop_ring::record::direction;
 use std::ffi::c_void;
 
-/// The direction by the kinds of the agents, which are dense indices.
-pub(in super::super) fn way(hsa: &Hsa, dst: u32, src: u32) -> u16 {
+/// Direction by the kinds of two agents, which are dense indexes.
+pub(in super::super) fn direction_of(hsa: &Hsa, dst: u32, src: u32) -> u16 {
     let all = hsa.agents.all();
     let kind = |index| all.iter().find(|agent| agent.index == index).map(|agent| agent.kind);
     match (kind(src), kind(dst)) {
@@ -31,12 +31,20 @@ fn linear(hsa: &Hsa, dst: *mut c_void, to: Agent, src: *const c_void, from: Agen
         src: src as u64,
         src_agent,
         bytes: Some(size as u64),
-        direction: way(hsa, dst_agent, src_agent),
+        direction: direction_of(hsa, dst_agent, src_agent),
     }
 }
 
-/// `way` as `hsa_amd_memory_async_copy_rect` has it: 0 host to host, 1 host to device, 2 device to host, 3 on the device `by`.
-fn rectangle(hsa: &Hsa, to: (&Pitched, &Dim3), from: (&Pitched, &Dim3), range: &Dim3, by: Agent, way: i32) -> Request {
+/// `route` is that of `hsa_amd_memory_async_copy_rect`: 0 host to host, 1 host to device, 2 device to host, 3 on the
+/// device `by`.
+fn rectangle(
+    hsa: &Hsa,
+    to: (&Pitched, &Dim3),
+    from: (&Pitched, &Dim3),
+    range: &Dim3,
+    by: Agent,
+    route: i32,
+) -> Request {
     let at = |(side, offset): (&Pitched, &Dim3)| {
         let rows = side.pitch.wrapping_mul(u64::from(offset.y));
         let layers = side.slice.wrapping_mul(u64::from(offset.z));
@@ -49,7 +57,7 @@ fn rectangle(hsa: &Hsa, to: (&Pitched, &Dim3), from: (&Pitched, &Dim3), range: &
     let all = hsa.agents.all();
     let cpu = all.iter().find(|agent| agent.kind == agent::CPU);
     let cpu = cpu.map_or(UNKNOWN, |agent| agent.index);
-    let (direction, src_agent, dst_agent) = match way {
+    let (direction, src_agent, dst_agent) = match route {
         0 => (direction::H2H, cpu, cpu),
         1 => (direction::H2D, cpu, gpu),
         2 => (direction::D2H, gpu, cpu),
@@ -126,7 +134,7 @@ unsafe extern "C" fn copy_rect(
     src_offset: *const Dim3,
     range: *const Dim3,
     by: Agent,
-    way: i32,
+    route: i32,
     count: u32,
     before: *const SignalHandle,
     signal: SignalHandle,
@@ -137,7 +145,7 @@ unsafe extern "C" fn copy_rect(
         let (to, from, range) = unsafe { (dst.as_ref()?, src.as_ref()?, range.as_ref()?) };
         // SAFETY: as above.
         let (to_offset, from_offset) = unsafe { (dst_offset.as_ref()?, src_offset.as_ref()?) };
-        Some(rectangle(hsa, (to, to_offset), (from, from_offset), range, by, way))
+        Some(rectangle(hsa, (to, to_offset), (from, from_offset), range, by, route))
     };
     let begun = begin(request, signal, How::OnAny);
     let original = hsa.amd.async_copy_rect;
@@ -150,7 +158,7 @@ unsafe extern "C" fn copy_rect(
             src_offset,
             range,
             by,
-            way,
+            route,
             count,
             before,
             begun.signal(signal),
@@ -160,8 +168,8 @@ unsafe extern "C" fn copy_rect(
     status
 }
 
-/// What an operation of a batch is about. Its entries have one signal, so they are one copy here: their bytes together, and the
-/// addresses of the first.
+/// The request of a batch operation. Its entries share one signal, so they count as one copy here: with the sum of
+/// their bytes, and the addresses of the first.
 fn operation(hsa: &Hsa, operation: &CopyOperation) -> Option<Request> {
     if operation.version != CopyOperation::VERSION || operation.kind > abi::copy::LAST {
         return None;
@@ -194,14 +202,14 @@ fn operation(hsa: &Hsa, operation: &CopyOperation) -> Option<Request> {
         src: first(operation.src, !is_broadcast)?,
         src_agent,
         bytes: Some(bytes),
-        direction: way(hsa, dst_agent, src_agent),
+        direction: direction_of(hsa, dst_agent, src_agent),
     })
 }
 
-/// Distances between the operations of a batch in published versions of the header.
+/// Sizes of a batch operation in published versions of the header.
 const DISTANCES: [usize; 2] = [128, 160];
 
-/// The operations of a batch. All have one signal, which tells how far apart they are.
+/// The operations of a batch. All have the same signal, which shows their distance.
 fn operations(first: *const CopyOperation, count: u32) -> impl Iterator<Item = Option<CopyOperation>> {
     let at = move |number: usize, distance: usize| {
         let place = first.wrapping_byte_add(number * distance);
@@ -220,8 +228,8 @@ fn operations(first: *const CopyOperation, count: u32) -> impl Iterator<Item = O
     (0..count as usize).map(move |number| distance.map(|distance| at(number, distance)))
 }
 
-/// Copies in batches. A single operation is timed on its signal; several count one signal down together, and none of them
-/// has a time.
+/// Batch copies. A single operation is timed on its signal. Several operations decrement one signal together, so none
+/// of them has a time.
 unsafe extern "C" fn copy_batch(
     first: *const CopyOperation,
     count: u32,
@@ -262,7 +270,7 @@ unsafe extern "C" fn copy_batch(
     status
 }
 
-/// A copy of which nothing is known.
+/// A copy without known properties.
 fn unknown() -> Request {
     Request {
         dst: 0,
@@ -274,7 +282,7 @@ fn unknown() -> Request {
     }
 }
 
-/// The program's own wish for copy times: they stay on while they are read here.
+/// The program's own request for copy times: they stay enabled while the collector reads them.
 unsafe extern "C" fn enable(on: bool) -> Status {
     let keep = on || state::is_on(word::HSA);
     // SAFETY: a plain call of the original.

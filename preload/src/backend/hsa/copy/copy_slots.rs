@@ -1,25 +1,25 @@
-//! Places for copies in flight, made with the library: none is allocated when a copy begins.
+//! Static slots for copies in flight, so that no copy allocates.
 
 use super::super::signal::Watch;
 use core::cell::UnsafeCell;
 use roctop_ring::record::Copy;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// More than the queues of a few copy engines hold: HIP copies a pitched box row by row, as fast as there is room in them (1 MiB
-/// each, `BlitSdma` of ROCr 5.2 to 7.2).
+/// Number of slots: more than the queues of a few copy engines hold. HIP copies a pitched box row by row, as fast as
+/// these have space (1 MiB each, `BlitSdma` of ROCr 5.2 to 7.2).
 const ITEMS: usize = 1 << 14;
 
-/// A copy that was handed to the run-time.
+/// A copy that was passed to the run-time.
 pub(super) struct Item {
     pub(super) watch: Watch,
     pub(super) record: UnsafeCell<Copy>,
-    /// Our signal and the program's, when ours stands in; else 0.
+    /// The collector's signal and the program's, if the former replaces it; else 0.
     pub(super) proxy: AtomicU64,
     pub(super) original: AtomicU64,
 }
 
-// SAFETY: a place's record is written by the thread that reserved it, before its watch is armed, and read by the
-// harvester after.
+// SAFETY: a slot's record is written by the thread that reserved it, before its watch is armed, and read by
+// the harvester after.
 unsafe impl Sync for Item {}
 
 static PLACES: [Item; ITEMS] = [const {
@@ -46,7 +46,7 @@ static PLACES: [Item; ITEMS] = [const {
         original: AtomicU64::new(0),
     }
 }; ITEMS];
-/// A bit for each place that is taken.
+/// One bit per reserved slot.
 static TAKEN: [AtomicU64; ITEMS / 64] = [const { AtomicU64::new(0) }; ITEMS / 64];
 
 pub(super) fn place(number: usize) -> &'static Item {
@@ -54,19 +54,19 @@ pub(super) fn place(number: usize) -> &'static Item {
     &PLACES[number % ITEMS]
 }
 
-/// Copies that were begun and not recorded yet.
+/// Number of copies begun and not recorded.
 pub(crate) fn in_flight() -> u64 {
     let taken = TAKEN.iter().map(|word| word.load(Ordering::Acquire).count_ones());
     u64::from(taken.sum::<u32>())
 }
 
-/// Takes a free place; none when all are taken.
+/// Reserves a free slot; `None` if all are reserved.
 pub(super) fn reserve() -> Option<usize> {
     for (at, word) in TAKEN.iter().enumerate() {
         let mut taken = word.load(Ordering::Relaxed);
         while taken != u64::MAX {
             let bit = taken.trailing_ones();
-            // Acquire: pairs with `release`; whoever had the place has done with it.
+            // Acquire: pairs with `release`; the previous owner of the slot is done with it.
             match word.compare_exchange_weak(taken, taken | 1 << bit, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Some(at * 64 + bit as usize),
                 Err(now) => taken = now,
@@ -76,14 +76,14 @@ pub(super) fn reserve() -> Option<usize> {
     None
 }
 
-/// Gives a place back.
+/// Releases a slot.
 pub(super) fn release(number: usize) {
     if let Some(word) = TAKEN.get(number / 64) {
         word.fetch_and(!(1 << (number % 64)), Ordering::Release);
     }
 }
 
-/// Places that are taken now.
+/// Reserved slots.
 pub(super) fn taken() -> impl Iterator<Item = usize> {
     TAKEN.iter().enumerate().flat_map(|(at, word)| {
         let mut taken = word.load(Ordering::Acquire);
@@ -97,7 +97,7 @@ pub(super) fn taken() -> impl Iterator<Item = usize> {
     })
 }
 
-/// The run-time starts: copies of an earlier one, or of a parent, are none of this one's.
+/// The run-time starts: drops copies of an earlier one, or of the parent process.
 pub(crate) fn forget_all() {
     for number in taken() {
         place(number).watch.free();

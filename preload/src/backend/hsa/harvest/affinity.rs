@@ -1,15 +1,15 @@
-//! Where a thread of the collector's runs, and what disturbs it there: nothing of the program's.
+//! Signals, scheduling and CPU affinity of the collector's threads, which must not affect the program.
 
 use std::sync::OnceLock;
 
-/// Runs `body` with all signals blocked, so that a thread that it starts gets none of the program's.
+/// Runs `body` with all signals blocked, so that a thread that it starts receives none of the program's.
 pub(crate) fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     let _mask = Blocked::all();
     body()
 }
 
-/// All signals blocked on this thread, so that a new one inherits the mask; but for those of faults, which somebody in the
-/// process may answer (they kill a thread that blocks them).
+/// Blocks all signals on this thread, so that a new thread inherits the mask. Signals of faults stay unblocked: a
+/// handler of the process may answer them, and they kill a thread that blocks them.
 struct Blocked(libc::sigset_t);
 
 #[expect(unsafe_code, reason = "signal masks")]
@@ -45,10 +45,10 @@ impl Drop for Blocked {
     }
 }
 
-/// Takes back what a thread of the program's handed down: a processor of its own, or a real-time policy, in which this one
-/// would stand in its way.
+/// Resets what this thread inherited from a thread of the program: a CPU affinity, or a real-time policy, with which it
+/// would compete with the program.
 #[expect(unsafe_code, reason = "a thread's own scheduling")]
-pub(super) fn leave_the_programs_place() {
+pub(super) fn reset_affinity() {
     let ordinary = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameters are valid for this policy.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary) };
@@ -58,10 +58,10 @@ pub(super) fn leave_the_programs_place() {
     }
 }
 
-/// The processors that the process was given.
+/// CPUs assigned to the process.
 static PROCESSORS: OnceLock<libc::cpu_set_t> = OnceLock::new();
 
-/// The process was loaded: no thread is bound yet.
+/// Stores the CPUs when the library is loaded, before any thread is bound.
 #[expect(unsafe_code, reason = "a thread's own scheduling")]
 pub(crate) fn at_load() {
     let mut all = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();

@@ -1,8 +1,9 @@
-//! What is asked of completions while the program runs: do signals of the collector complete, and are their times possible?
+//! Checks completions while the program runs: do the collector's signals complete, and are their times possible?
 //!
-//! A signal that stays as it was for [`GRACE_TIME`] after a witness proved its dispatch complete is one that never comes. The
-//! times of a GPU's first dispatches and of some later ones are looked at: zero, those of the slot's last dispatch, and times
-//! before what was complete already make the process step down. How the GPU's clock and the host's differ does not matter.
+//! A signal that has not completed [`GRACE_TIME`] after a witness proved its dispatch complete never will. The times of
+//! a GPU's first dispatches and of some later ones are checked: zero, those of the slot's previous dispatch, and times
+//! before earlier completions make the process step down. A skew between the GPU's and the host's clock does not
+//! matter.
 
 use super::super::queue::Queue;
 use crate::clock;
@@ -10,9 +11,9 @@ use crate::level::{self, Level, Reason};
 use hsa_sys::abi::SignalHandle;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// How long a signal may stay as it was behind one that proves it, ns.
+/// Maximum delay of a signal after a witness proved its dispatch complete, ns.
 const GRACE_TIME: u64 = 20_000_000;
-/// So long without a completion, and the next packets get a witness, ns.
+/// Time without a completion after which the next packets get a witness, ns.
 const DOUBT_TIME: u64 = 10_000_000;
 
 /// Dispatches before this sequence number will not be seen to complete. Under the harvester's lock.
@@ -24,12 +25,12 @@ pub(super) fn overdue(queue: &Queue, tail: u64, head: u64) -> Option<u64> {
     Some(proved.min(head))
 }
 
-/// A signal of ours did not come.
+/// A signal of the collector's did not complete.
 pub(super) fn never_came(queue: &Queue, signal: SignalHandle) {
     down(Reason::NeverCame, queue, signal);
 }
 
-/// Nothing of a queue completed in this pass, and something is in flight: for how long?
+/// Tracks how long a queue has had no completion with work in flight.
 pub(super) fn wait(queue: &Queue, tail: u64) {
     let now = clock::boottime();
     let [seen, since] = &queue.still;
@@ -37,14 +38,14 @@ pub(super) fn wait(queue: &Queue, tail: u64) {
         seen.store(tail + 1, Ordering::Relaxed);
         since.store(now, Ordering::Relaxed);
     } else if now.saturating_sub(since.load(Ordering::Relaxed)) > DOUBT_TIME {
-        // Asked again only when as much time has passed.
+        // The next check is after the same time again.
         since.store(now, Ordering::Relaxed);
         queue.witnesses.doubt();
     }
 }
 
-/// From signals of ours to those that the run-time makes, and from these to the program's, when this signal of a queue's is of
-/// the level that is now.
+/// Steps down from the collector's signals to those of the run-time, and from these to the program's, if this signal of
+/// a queue belongs to the current level.
 fn down(reason: Reason, queue: &Queue, signal: SignalHandle) {
     let level = level::current();
     let next = match level {
@@ -57,22 +58,22 @@ fn down(reason: Reason, queue: &Queue, signal: SignalHandle) {
         && level::step_down(next, reason, queue.id)
         && let Some(known) = known(queue)
     {
-        // The next level's first dispatches are looked at, too.
+        // The next level's first dispatches are checked, too.
         known.completed.store(0, Ordering::Relaxed);
     }
 }
 
-/// The first dispatches of a GPU that are looked at, and of later ones one in so many.
-const FIRST: u64 = 64;
-const EVERY: u64 = 4096;
-/// Agents that are told apart.
+/// Number of first dispatches of a GPU that are checked, and interval of later checks.
+const FIRST_CHECKS: u64 = 64;
+const CHECK_INTERVAL: u64 = 4096;
+/// Number of agents that are distinguished.
 const AGENTS: usize = 64;
 
-/// What is known of a GPU's times. Under the harvester's lock.
+/// Known times of a GPU. Under the harvester's lock.
 struct Known {
-    /// Dispatches that completed.
+    /// Number of completed dispatches.
     completed: AtomicU64,
-    /// The last good times: when they were seen, host ticks, and the latest end of all, agent ticks.
+    /// Last valid times: when they were seen, host ticks, and the latest end, agent ticks.
     seen: AtomicU64,
     end: AtomicU64,
 }
@@ -89,16 +90,17 @@ fn known(queue: &Queue) -> Option<&'static Known> {
     KNOWN.get(queue.agent.index as usize % AGENTS)
 }
 
-/// Is the next dispatch of a queue's GPU one to look at?
+/// Whether the next dispatch of a queue's GPU is checked.
 #[inline]
 pub(super) fn is_due(queue: &Queue) -> bool {
     let Some(known) = known(queue) else { return false };
     let completed = known.completed.load(Ordering::Relaxed);
     known.completed.store(completed + 1, Ordering::Relaxed);
-    completed < FIRST || completed.is_multiple_of(EVERY)
+    completed < FIRST_CHECKS || completed.is_multiple_of(CHECK_INTERVAL)
 }
 
-/// Looks at the times of a dispatch on a signal of ours: agent ticks, none where they are those of the dispatch before; when it
+/// Checks the times of a dispatch on a collector's signal: agent ticks, `None` if they equal those of the previous
+/// dispatch; its submission; and whether they are valid times.
 /// was submitted; and whether they are times at all.
 #[cold]
 pub(super) fn look(queue: &Queue, signal: SignalHandle, ticks: Option<[u64; 2]>, submit: u64, is_time: bool) {
@@ -116,14 +118,14 @@ pub(super) fn look(queue: &Queue, signal: SignalHandle, ticks: Option<[u64; 2]>,
 }
 
 impl Known {
-    /// A dispatch that was submitted after others were seen complete began after them. In the GPU's own ticks, so that it
-    /// does not matter how its clock and the host's differ.
+    /// A dispatch that was submitted after others were seen complete begins after them. The comparison is in GPU ticks,
+    /// so a skew between the clocks does not matter.
     fn is_possible(&self, ticks: [u64; 2], submit: u64, now: u64) -> bool {
         let [begin, end] = [ticks[0].min(ticks[1]), ticks[0].max(ticks[1])];
         let (seen, last) = (self.seen.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
         let is_possible = submit <= seen || begin >= last;
         self.seen.store(now, Ordering::Relaxed);
-        // What was wrong, that time or this one, is not known: the next is compared with this one alone.
+        // It is unknown which of the two times was wrong: the next is compared with this one only.
         self.end
             .store(if is_possible { end.max(last) } else { end }, Ordering::Relaxed);
         is_possible
@@ -135,18 +137,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_submitted_after_others_were_seen_complete_began_after_them() {
+    fn work_submitted_after_completions_begins_after_them() {
         let known = Known {
             completed: AtomicU64::new(0),
             seen: AtomicU64::new(0),
             end: AtomicU64::new(0),
         };
         assert!(known.is_possible([100, 110], 1, 5));
-        // Together on the GPU: in any order, exchanged, at the same time.
+        // Concurrent on the GPU: any order, swapped, or equal.
         assert!(known.is_possible([90, 105], 2, 6));
         assert!(known.is_possible([110, 100], 3, 7));
         assert!(known.is_possible([110, 120], 8, 9));
-        // The times of an earlier one.
+        // Times of an earlier dispatch.
         assert!(!known.is_possible([100, 110], 10, 11));
         assert!(known.is_possible([130, 140], 12, 13));
     }

@@ -1,4 +1,4 @@
-//! The agent's ticks of a batch of work as times of the host, and what is wrong with some.
+//! Converts agent ticks of a batch of work to host times, and flags invalid ones.
 
 use super::super::queue::Queue;
 use super::super::{Hsa, driver};
@@ -7,16 +7,15 @@ use hsa_sys::abi::SUCCESS;
 use roctop_ring::record::{flag, status};
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// Agent ticks to ticks of the system domain: exact for the last tick of a batch, a line to the first.
-///
-/// Durations are the agent's ticks; only the place of the batch is a conversion's. A run-time that compares both clocks again
-/// between two conversions would bend the line, and all durations with it.
+/// Conversion of agent ticks to ticks of the system domain: exact for the last tick of a batch, linear to the first.
+/// Durations are the agent's ticks; only the position of the batch is converted. If the run-time recalibrates between
+/// two conversions, the line and all durations would be distorted; see `unbent`.
 pub(super) struct Line {
     from: [u64; 2],
     to: [u64; 2],
-    /// False when the run-time did not convert.
+    /// False if the run-time did not convert.
     is_known: bool,
-    /// The first or the last is no time: there is no line between, and each tick is converted by itself.
+    /// Whether the first or the last tick is invalid: there is no line, and each tick is converted individually.
     is_broken: bool,
 }
 
@@ -30,14 +29,14 @@ impl Line {
             is_known &= out.is_some();
             out.unwrap_or(tick)
         };
-        // The last tick first: it is the one for which the run-time may compare both clocks again.
+        // The last tick first, because the run-time may recalibrate for it.
         let last = convert(from[1]);
         let first = if from[1] == from[0] { last } else { convert(from[0]) };
         let first = unbent(from, [first, last], queue.agent.frequency, hsa.frequency);
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         let is_broken = from[1] != 0 && !hsa.is_time(ends);
         if from[1] != 0 && !is_broken {
-            judge(ends[1], driver::about(clock::boottime()));
+            check_end(ends[1], driver::about(clock::boottime()));
         }
         Self {
             from,
@@ -47,7 +46,7 @@ impl Line {
         }
     }
 
-    /// Begin and end in ns, and what is to be said of them: zeros when they are not known; what cannot be is kept.
+    /// Begin and end in ns, with flags: zeros if unknown; impossible times are kept.
     #[inline]
     pub(super) fn times(&self, hsa: &Hsa, queue: &Queue, span: [u64; 2]) -> ([u64; 2], u8) {
         if span.contains(&0) || !self.is_known {
@@ -61,7 +60,7 @@ impl Line {
         (span, flags)
     }
 
-    /// Leaves both ends for whoever finds the queue's slots after a kill.
+    /// Stores both end points for a reader of the queue's slots after a kill.
     pub(super) fn keep(&self, hsa: &Hsa, queue: &Queue) {
         for (ticks, system) in self.from.into_iter().zip(self.to) {
             if ticks != 0 && self.is_known && !self.is_broken {
@@ -81,13 +80,13 @@ impl Line {
     }
 }
 
-/// A line of another slope than the clocks' rates is bent beyond this part of its length, 1/BEND_PART, ...
+/// Deviation from the clocks' rates that shows a distorted line: more than 1/BEND_PART of its length ...
 const BEND_PART: u64 = 2_000;
 /// ... and this many ns.
 const MIN_BEND: u64 = 2_000;
 
-/// The system's ticks of the first tick of a batch: as converted, unless that makes another duration of the batch than the
-/// agent's ticks do.
+/// System ticks of a batch's first tick: as converted, unless the batch would then have a different duration than in
+/// agent ticks.
 fn unbent(from: [u64; 2], [first, last]: [u64; 2], agent: Option<u64>, system: u64) -> u64 {
     let Some(agent) = agent.filter(|_| system > 0) else {
         return first;
@@ -105,11 +104,12 @@ fn unbent(from: [u64; 2], [first, last]: [u64; 2], agent: Option<u64>, system: u
     }
 }
 
-/// Work left times which cannot be: told once. Its flags: it counts as without times, and the record keeps them.
+/// Reports impossible times of work, once. Returns the flags: the work counts as untimed, and the record keeps its
+/// times.
 #[cold]
 pub(crate) fn doubt() -> u8 {
-    static TOLD: AtomicU64 = AtomicU64::new(0);
-    if let Some(process) = process::get().filter(|_| TOLD.swap(1, Ordering::Relaxed) == 0) {
+    static REPORTED: AtomicU64 = AtomicU64::new(0);
+    if let Some(process) = process::get().filter(|_| REPORTED.swap(1, Ordering::Relaxed) == 0) {
         process.say(
             status::NOTE,
             0,
@@ -119,16 +119,16 @@ pub(crate) fn doubt() -> u8 {
     flag::UNTIMED | flag::SUSPECT_TIME
 }
 
-/// Batches in a row whose last end is ahead of the clock before it is told.
+/// Number of consecutive batches that end after the current time before it is reported.
 const IN_A_ROW: u64 = 32;
-/// By how much the last end is ahead then, ns: samples of both clocks are known better.
-const AHEAD: u64 = 50_000;
+/// Minimum lead of the last end, ns; the clocks are calibrated better than this.
+const MIN_LEAD: u64 = 50_000;
 
-/// A batch was read at `now`: the GPU cannot have ended later. Told once when it does, again and again.
-fn judge(last: u64, now: u64) {
+/// A batch was read at `now`: the GPU cannot have ended later. Reported once, if it does repeatedly.
+fn check_end(last: u64, now: u64) {
     static AHEAD_IN_A_ROW: AtomicU64 = AtomicU64::new(0);
-    if last <= now.saturating_add(AHEAD) {
-        // Told stays told.
+    if last <= now.saturating_add(MIN_LEAD) {
+        // Reported once only.
         if AHEAD_IN_A_ROW.load(Ordering::Relaxed) < IN_A_ROW {
             AHEAD_IN_A_ROW.store(0, Ordering::Relaxed);
         }
@@ -146,7 +146,7 @@ fn judge(last: u64, now: u64) {
     }
 }
 
-/// An agent's tick as the run-time converts it, in ticks of the system domain; none when it does not.
+/// An agent tick as converted by the run-time, in ticks of the system domain; `None` if it fails.
 pub(super) fn convert(hsa: &Hsa, queue: &Queue, tick: u64) -> Option<u64> {
     let mut out = tick;
     let convert = hsa.amd.convert_tick;
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(of(50_000, 60_000), 50_000);
         assert_eq!(of(50_000, 2_060_000), 2_050_000);
         assert_eq!(of(2_050_000, 60_000), 50_000);
-        // What drift and rounding do is the conversion's.
+        // A deviation by drift and rounding comes from the conversion.
         assert_eq!(of(50_000, 61_500), 50_000);
     }
 

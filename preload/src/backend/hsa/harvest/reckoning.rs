@@ -1,5 +1,5 @@
-//! The agents' clocks before any work was recorded: reckoned from conversions of now, for whoever finds a queue's slots after a
-//! kill.
+//! Calibrates the agents' clocks before any work was recorded, from conversions of the current time, for a reader of
+//! the slots after a kill.
 
 use super::super::queue::Queue;
 use super::super::{Hsa, driver};
@@ -7,7 +7,7 @@ use super::clock_interpolation::convert;
 use crate::clock;
 use std::time::{Duration, Instant};
 
-/// Reckons the agents' clocks for queues of which no work was recorded yet. Under the lock.
+/// Calibrates agent clocks for queues without recorded work. Under the lock.
 pub(super) fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
     for queue in all.iter().filter(|queue| queue.slots.is_reckoned()) {
         if let Some(points) = reckon(hsa, queue) {
@@ -16,8 +16,8 @@ pub(super) fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
     }
 }
 
-/// When clocks are reckoned anew: the longer the run-time compares them the better it knows them, so each time when twice as
-/// long has passed, and what is reckoned holds as long again.
+/// Schedule of calibrations with exponential back-off: the longer the run-time compares the clocks, the better it knows
+/// them. Each interval is twice the previous one, and a calibration is valid for as long again.
 pub(super) struct Reckoning {
     began: Instant,
     last: Instant,
@@ -40,20 +40,20 @@ impl Reckoning {
     }
 }
 
-/// Two points of the agent's clock, ticks and HSA ns, now and a little later: whoever ends the process before the first
-/// work was recorded leaves its times to them. None where the run-time does not convert, or says nothing that can be.
+/// Two points of the agent's clock (ticks and HSA ns), now and a little later, for a process that ends before its first
+/// record. `None` if the run-time does not convert, or returns an impossible value.
 fn reckon(hsa: &Hsa, queue: &Queue) -> Option<[[u64; 2]; 2]> {
-    // Far enough ahead that the run-time compares the clocks anew: what it knows of them at first is of microseconds.
+    // Far enough ahead to make the run-time recalibrate: its first calibration is only exact to microseconds.
     const STEP: u64 = 1 << 24;
     const TRIES: usize = 16;
-    /// Near enough, ns.
+    /// Acceptable error, ns.
     const MAX_ERROR: u64 = 1_000_000;
-    /// Later than any tick: the run-time compares the clocks anew before it converts that.
+    /// After any tick: the run-time recalibrates before it converts this.
     const LATEST_TICK: u64 = i64::MAX as u64;
     let at = |tick| convert(hsa, queue, tick).map(|system| hsa.nanoseconds(system));
     let now = driver::about(clock::boottime());
-    // First of all: what ROCr makes of a tick before its start it takes for good from the two comparisons that it has
-    // (`GpuAgent::TranslateTime`, 5.2 to 6.2), and in its first moments both are one, with no time between them.
+    // Must be first: ROCr's conversion of a tick before its start is fixed by its two calibrations
+    // (`GpuAgent::TranslateTime`, 5.2 to 6.2), which are identical in its first moments.
     at(LATEST_TICK)?;
     let mut tick = 0u64;
     for _ in 0..TRIES {

@@ -1,10 +1,10 @@
-//! The harvesting thread: naps half a millisecond while there is work and up to ten when there is none.
+//! The harvesting thread: sleeps half a millisecond while there is work, and up to ten when there is none.
 //!
-//! Between two passes it does what else wants no thread of the program's: calibration samples, page tables of rings, what the
-//! viewer says of counters.
+//! Between two passes it does everything that must not run on the program's threads: calibration samples, page tables
+//! of rings, pausing of counters.
 
 use super::super::{copy, hsa, probe, proxy, slots};
-use super::affinity::{leave_the_programs_place, without_signals};
+use super::affinity::{reset_affinity, without_signals};
 use super::reckoning::Reckoning;
 use super::{IDLE, WAITING, is_busy, pass, queues};
 use crate::backend::sdk;
@@ -17,11 +17,11 @@ use std::sync::OnceLock;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of the thread's stack. Only what is touched costs memory; out of it the C library takes the threads' own variables of
-/// all libraries, and the driver's library and whatever stands in front of it run on it.
+/// Stack size, bytes. Only touched pages cost memory. The C library takes thread-local variables of all libraries from
+/// it, and the driver's library runs on it.
 const STACK: usize = 1 << 20;
 
-/// Starts the thread, once a process. False where there can be none.
+/// Starts the thread, once per process. False if that fails.
 pub(crate) fn start_thread() -> bool {
     if word(word::THREAD).swap(1, Ordering::AcqRel) != 0 {
         return true;
@@ -38,26 +38,27 @@ pub(crate) fn start_thread() -> bool {
 
 static WORKER: OnceLock<Thread> = OnceLock::new();
 
-/// Ends the thread's nap: a waiter of the program depends on it.
+/// Ends the thread's sleep, because a waiter of the program depends on it.
 pub(crate) fn wake() {
     if let Some(worker) = WORKER.get() {
         worker.unpark();
     }
 }
 
-/// Rounds of the harvesting thread.
+/// Number of completed rounds of the harvesting thread.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
-/// The longest wait for that thread at an `_exit`.
+/// Maximum wait for that thread at `_exit`.
 const LAST_ROUND: Duration = Duration::from_secs(1);
 
-/// The process ends without destructors: the last times are taken, unless the thread may hold a lock of the run-time. By
-/// the harvesting thread: this one may be in a signal handler that interrupted the run-time's own conversion of times.
+/// Takes the last times when the process ends without destructors, unless the thread may hold a lock of the run-time.
+/// The harvesting thread does it: this thread may be in a signal handler that interrupted the run-time's own conversion
+/// of times.
 pub(crate) fn before_exit() {
     let is_inside = thread::existing().is_none_or(|thread| thread.hip_frame.get() != 0);
     if hsa().is_none() || !state::is_on(word::HSA) || is_inside || word(word::THREAD).load(Ordering::Acquire) == 0 {
         return;
     }
-    // The round that is under way may have begun too early.
+    // The current round may have begun too early.
     let wanted = ROUNDS.load(Ordering::Acquire) + 2;
     let start = Instant::now();
     while ROUNDS.load(Ordering::Acquire) < wanted && start.elapsed() < LAST_ROUND {
@@ -68,7 +69,7 @@ pub(crate) fn before_exit() {
 
 fn run() {
     let _ = process::claim_completion();
-    leave_the_programs_place();
+    reset_affinity();
     #[expect(unsafe_code, reason = "a thread's own timer slack")]
     // SAFETY: touches no memory; only this thread's naps become more exact.
     unsafe {
@@ -107,7 +108,7 @@ fn run() {
     }
 }
 
-/// Takes what all queues and copies completed; how much.
+/// Takes completed work of all queues and copies; returns its amount.
 fn harvest(reckoning: &mut Reckoning) -> usize {
     let Some(hsa) = hsa().filter(|_| state::is_on(word::HSA)) else {
         pass_on();
@@ -115,7 +116,7 @@ fn harvest(reckoning: &mut Reckoning) -> usize {
     };
     wall(0, || {
         let all = queues();
-        // Under the lock the answer stands: an end that came before has switched HSA off.
+        // The answer holds under the lock: an earlier end has switched HSA off.
         if !state::is_on(word::HSA) {
             return 0;
         }
@@ -125,7 +126,7 @@ fn harvest(reckoning: &mut Reckoning) -> usize {
     })
 }
 
-/// The collector is off, and the program may still wait for what this thread passes on: it does. False when nobody waits.
+/// Forwards signals after the collector was switched off, because the program may wait for them. False if nobody waits.
 fn pass_on() -> bool {
     let Some(hsa) = hsa().filter(|_| proxy::is_pending()) else {
         return false;
@@ -137,17 +138,17 @@ fn pass_on() -> bool {
     true
 }
 
-/// How long the thread naps.
+/// Sleep time of the thread.
 struct Nap(Duration);
 
 impl Nap {
     const MIN_NAP: Duration = Duration::from_micros(500);
     const MAX_NAP: Duration = Duration::from_millis(10);
-    /// While a thread of the program waits for the GPU, which needs no processor meanwhile.
+    /// Used while a thread of the program waits for the GPU, because it needs no CPU meanwhile.
     const EAGER_NAP: Duration = Duration::from_micros(100);
-    /// While the program waits for a signal that this thread passes on.
+    /// Used while the program waits for a signal that this thread forwards.
     const POLL_NAP: Duration = Duration::from_micros(10);
-    /// Completions of one pass that halve the next nap.
+    /// Number of completions per pass that halves the next sleep.
     const MANY_COMPLETIONS: u32 = 16;
 
     const fn new() -> Self {
@@ -158,7 +159,7 @@ impl Nap {
         std::thread::park_timeout(if proxy::is_pending() { Self::POLL_NAP } else { self.0 });
     }
 
-    /// The next one after a pass that took so much.
+    /// Sets the next sleep after a pass with `done` completions.
     fn follow(&mut self, done: usize) {
         self.0 = if is_busy() && WAITING.load(Ordering::Relaxed) != 0 {
             Self::EAGER_NAP
@@ -172,8 +173,8 @@ impl Nap {
     }
 }
 
-/// Fills in the page tables of rings behind the threads that got them: at its first record in a page a thread would wait for
-/// the system, for as long as several launches take.
+/// Populates page tables of rings in advance: otherwise a thread's first record in each page would take as long as
+/// several launches.
 #[derive(Default)]
 struct Rings {
     file: usize,
@@ -182,7 +183,7 @@ struct Rings {
 }
 
 impl Rings {
-    /// Bytes of a step.
+    /// Bytes per step.
     const STEP: u64 = 1 << 20;
 
     fn step(&mut self, process: &Process) {
@@ -199,7 +200,7 @@ impl Rings {
     }
 }
 
-/// When the next calibration is due: every second at first, then every ten.
+/// Time of the next calibration: every second at first, then every ten.
 struct Calibration {
     taken: u32,
     last: Instant,

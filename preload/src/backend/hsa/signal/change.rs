@@ -1,4 +1,4 @@
-//! The functions that change signals: hooked, so that a watched signal's times are taken first.
+//! Hooks of the functions that change signals, so that a watched signal's times are taken first.
 
 use super::super::{hook, hsa, observed, proxy, ring_wrap};
 use super::before_change;
@@ -41,19 +41,19 @@ impl Originals {
 }
 
 impl Originals {
-    /// Sets a signal of ours.
+    /// Sets a signal of the collector's.
     pub(crate) fn set(&self, handle: SignalHandle, value: i64) {
         // SAFETY: the signal is ours.
         unsafe { (self.store[0])(handle, value) };
     }
 
-    /// Rings a doorbell of the program's.
+    /// Rings a doorbell of the program.
     pub(crate) fn ring(&self, doorbell: SignalHandle, index: u64) {
         // SAFETY: the queue exists.
         unsafe { (self.store[1])(doorbell, index.cast_signed()) };
     }
 
-    /// Lowers a signal of the program by one, as a completion does.
+    /// Decrements a signal of the program, as a completion does.
     pub(crate) fn complete(&self, handle: SignalHandle) {
         const SUBTRACT_SCRELEASE: usize = 6;
         // SAFETY: the program waits for this completion, so the signal exists.
@@ -61,7 +61,7 @@ impl Originals {
     }
 }
 
-/// Stands for an entry that a table has not; never called, because it is not hooked then either.
+/// Replaces a missing entry; never called, because a missing entry is not hooked.
 fn missing() -> *mut c_void {
     extern "C" fn nothing() {}
     nothing as extern "C" fn() as *mut c_void

@@ -1,10 +1,11 @@
-//! Which signals are watched: one table by handle, that never grows and is never locked.
+//! Table of watched signals by handle: fixed size, without locks.
 
 use super::Watch;
 use hsa_sys::abi::SignalHandle;
 use roctop_ring::sync::{AtomicU64, Ordering};
 
-/// Enough for as many signals in flight as the driver has events (4096), wherever they lie; touched only where used.
+/// Number of buckets: enough for as many signals in flight as the driver has events (4096). Unused pages are not
+/// touched.
 const BUCKETS: usize = 16 * 1024;
 const WAYS: usize = 4;
 
@@ -12,16 +13,16 @@ const WAYS: usize = 4;
 struct Bucket([[AtomicU64; 2]; WAYS]);
 
 static WATCHED: [Bucket; BUCKETS] = [const { Bucket([const { [const { AtomicU64::new(0) }; 2] }; WAYS]) }; BUCKETS];
-/// Signals in the table.
+/// Number of signals in the table.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Is any signal watched?
+/// Whether any signal is watched.
 #[inline]
 pub(super) fn has_some() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// The run-time starts: no signal of it is watched yet.
+/// The run-time starts: no signal is watched.
 pub(crate) fn forget_all() {
     if COUNT.swap(0, Ordering::AcqRel) != 0 {
         for [key, value] in WATCHED.iter().flat_map(|bucket| &bucket.0) {
@@ -34,7 +35,7 @@ pub(crate) fn forget_all() {
 }
 
 fn bucket(handle: SignalHandle) -> &'static [[AtomicU64; 2]; WAYS] {
-    // The run-time's signals lie side by side in pools: so do their buckets, and they do not collide.
+    // The run-time's signals are adjacent in pools: so are their buckets, and they do not collide.
     let place = (handle >> 6) as usize;
     #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
     &WATCHED[place % BUCKETS].0

@@ -1,10 +1,10 @@
-//! Memory of the pool for signals, and pages of flight files over it.
+//! Pool memory for signals, and flight-file pages over it.
 //!
-//! The pool's memory is anonymous memory that the driver knows by its address (`hsaKmtAllocMemory` of host memory, thunk of
-//! ROCm 5.2 to 7.2). Pages of tmpfs at the same address are to the driver what an application's registered shared memory is.
-//! But when pages are replaced the driver stops all queues of the process until it has found the new ones, so it is done
-//! while no GPU is at work, and for several queues of a GPU before its first work. Where the pool lies in a mapping of the
-//! driver's own nothing is done.
+//! The pool's memory is anonymous memory that the driver knows by its address (`hsaKmtAllocMemory` of host memory,
+//! thunk of ROCm 5.2 to 7.2). To the driver, tmpfs pages at the same address are like an application's registered
+//! shared memory. When pages are replaced, however, the driver stops all queues of the process until it has found the
+//! new ones. It is therefore done while no GPU works, and for several queues of a GPU before its first work. If the
+//! pool is in a mapping of the driver, nothing is done.
 
 #![expect(unsafe_code, reason = "memory of the run-time's pools")]
 
@@ -19,10 +19,10 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Queues that HIP makes of a GPU, unless it is asked for others (`GPU_MAX_HW_QUEUES`).
+/// Number of queues that HIP creates per GPU by default (`GPU_MAX_HW_QUEUES`).
 const QUEUES: usize = 4;
 
-/// Pages of a flight file over memory of a pool, for a queue that is still to come.
+/// Flight-file pages over pool memory, for a future queue.
 struct Prepared {
     agent: AgentHandle,
     count: usize,
@@ -35,7 +35,7 @@ unsafe impl Send for Prepared {}
 
 static PREPARED: Mutex<Vec<Prepared>> = Mutex::new(Vec::new());
 
-/// The run-time starts: memory of an earlier one, or of a parent, is none of this one's.
+/// The run-time starts: drops memory of an earlier one, or of the parent process.
 pub(super) fn forget_all() {
     if let Ok(mut prepared) = PREPARED.try_lock() {
         prepared.clear();
@@ -48,11 +48,12 @@ pub(super) fn forget_all() {
     }
 }
 
-/// Memory that the host and a GPU see at once, with room for `count` signals.
+/// Memory for `count` signals that the host and a GPU see without delay.
 ///
-/// It comes from the pool of the run-time's own signals: fine-grained, for kernel arguments, uncached (`system_allocator_`,
-/// runtime.cpp of ROCr 5.2 to 7.2). The GPU may cache memory of the plain fine-grained pool from gfx942 on, so the host could
-/// see completions there late or never. A run-time without the former has no pool for our signals.
+/// It comes from the pool of the run-time's own signals: fine-grained, for kernel arguments, uncached
+/// (`system_allocator_`, runtime.cpp of ROCr 5.2 to 7.2). From gfx942 on, the GPU may cache memory of the plain
+/// fine-grained pool, so the host could see completions late or never. A run-time without the former pool has none for
+/// our signals.
 pub(super) fn allocate(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<*mut Signal> {
     let host = hsa.agents.all().iter().find(|agent| agent.kind == agent::CPU)?;
     let wanted = info::POOL_FINE | info::POOL_KERNARG;
@@ -70,12 +71,12 @@ pub(super) fn allocate(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<*m
     Some(address.cast())
 }
 
-/// Ranges of memory whose pages are still to come: address and bytes. What is used before its turn gets its page then.
+/// Memory ranges without pages: address and bytes. A page that is used earlier is allocated then.
 static UNFILLED: Mutex<Vec<[usize; 2]>> = Mutex::new(Vec::new());
 static HAS_UNFILLED: AtomicU64 = AtomicU64::new(0);
 
-/// The pages of memory that lives for ever come later, by the harvesting thread: launches shall not wait for them, nor those
-/// who make queues.
+/// The harvesting thread allocates the pages of permanent memory later, so that neither launches nor queue creation
+/// wait for them.
 pub(super) fn fill_later<T>(memory: &'static [T]) {
     UNFILLED
         .lock()
@@ -84,18 +85,18 @@ pub(super) fn fill_later<T>(memory: &'static [T]) {
     HAS_UNFILLED.store(1, Ordering::Release);
 }
 
-/// Flight files some of whose slots are not ready.
+/// Flight files with slots that are not prepared.
 static UNREADY: Mutex<Vec<&'static FlightFile>> = Mutex::new(Vec::new());
 static HAS_UNREADY: AtomicU64 = AtomicU64::new(0);
-/// Slots that get their pages at once.
+/// Number of slots that get their pages at once.
 pub(super) const STEP_SLOTS: usize = 2048;
 
 fn unready() -> MutexGuard<'static, Vec<&'static FlightFile>> {
     UNREADY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes some slots of a flight file ready: a program that launches without a pause needs the next ones soon. False when there
-/// are none. By the harvesting thread.
+/// Prepares some slots of a flight file, because a program that launches without a pause needs them soon. False if
+/// there are none. On the harvesting thread.
 pub(crate) fn make_ready() -> bool {
     if HAS_UNREADY.load(Ordering::Acquire) == 0 {
         return false;
@@ -109,7 +110,7 @@ pub(crate) fn make_ready() -> bool {
         file
     };
     let ready = file.ready();
-    // Where the tmpfs is full, the queue's handler sees to it.
+    // If the tmpfs is full, the queue's handler deals with it.
     let is_done = !file.make_ready(ready + STEP_SLOTS) || file.ready() == ready;
     if is_done {
         unready().retain(|other| !std::ptr::eq(*other, file));
@@ -117,7 +118,7 @@ pub(crate) fn make_ready() -> bool {
     true
 }
 
-/// Fills in some pages. By the harvesting thread.
+/// Allocates some pages. On the harvesting thread.
 pub(crate) fn fill() {
     const STEP: usize = 1 << 18;
     if HAS_UNFILLED.load(Ordering::Acquire) == 0 {
@@ -134,11 +135,11 @@ pub(crate) fn fill() {
         all.push([until, address + bytes - until]);
     }
     drop(all);
-    // SAFETY: the memory lives for ever, and its contents stay as they are. Kernels before 5.14 refuse.
+    // SAFETY: the memory is never freed, and its contents stay as they are. Kernels before 5.14 refuse.
     unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_POPULATE_WRITE) };
 }
 
-/// The own signals of `count` slots, in a file that outlives the process where that can be.
+/// Signals of `count` slots, in a file that outlives the process if possible.
 pub(super) fn keep(hsa: &Hsa, agent: AgentHandle, count: usize) -> (Source, Option<&'static FlightFile>) {
     let nowhere = || (Source::new(count, 0, 0), None);
     if level::current() != Level::Files {
@@ -166,8 +167,8 @@ pub(super) fn keep(hsa: &Hsa, agent: AgentHandle, count: usize) -> (Source, Opti
     }
 }
 
-/// Pages for a queue: some that are there already, else new ones for several queues. Else why not; none where the answer may
-/// be another one later.
+/// Pages for a queue: existing ones, else new ones for several queues. `Err` has the reason; `None` if a later attempt
+/// may differ.
 fn prepared(hsa: &Hsa, agent: AgentHandle, count: usize) -> Option<Result<Prepared, &'static str>> {
     let mut all = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = all.iter().position(|one| (one.agent, one.count) == (agent, count));
@@ -196,7 +197,7 @@ fn why(error: &io::Error) -> &'static str {
     }
 }
 
-/// Puts pages over fresh memory of the pool for several queues; else why not.
+/// Maps pages over new pool memory for several queues; `Err` has the reason.
 fn prepare(agent: AgentHandle, signals: *mut Signal, count: usize) -> Result<Vec<Prepared>, &'static str> {
     let address = signals as usize;
     let is_anonymous = is_anonymous(address, QUEUES * count * size_of::<Signal>()).map_err(|_| NO_FILES)?;
@@ -223,7 +224,7 @@ fn prepare(agent: AgentHandle, signals: *mut Signal, count: usize) -> Result<Vec
     Ok(made)
 }
 
-/// A queue was made while others worked. Said once.
+/// A queue was created while GPUs worked. Reported once.
 fn say_busy() {
     static SAID: AtomicU64 = AtomicU64::new(0);
     if let Some(process) = process::get().filter(|_| SAID.swap(1, Ordering::Relaxed) == 0) {
@@ -236,7 +237,7 @@ fn say_busy() {
     }
 }
 
-/// Does the range lie in memory without a file behind it? Some releases map their pools shared, which shows as /dev/zero.
+/// Whether the range is in memory without a file. Some releases map their pools shared, which shows as /dev/zero.
 fn is_anonymous(address: usize, length: usize) -> io::Result<bool> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let mut at = address;

@@ -1,7 +1,7 @@
-//! Where the own signals of a queue's slots come from: one place for each level of timing that has some.
+//! Source of the collector's signals of a queue: one for each level of timing that has signals.
 //!
-//! A queue changes its place while it runs, when the process steps down. Dispatches in flight keep the signals that they
-//! have; the next ones get theirs from the new place.
+//! A queue changes its source when the process steps down. Dispatches in flight keep their signals; the next ones use
+//! the new source.
 
 #![expect(unsafe_code, reason = "signals in memory, functions of the run-time")]
 
@@ -14,23 +14,23 @@ use std::sync::OnceLock;
 
 /// No signals: addresses are greater.
 const NONE: u64 = 0;
-/// Signals that the run-time makes one by one.
+/// Signals that the run-time makes individually.
 const MADE: u64 = 1;
 
-/// The own signals of a queue's slots. The handler's, under the queue's lock, but for what is read of it.
+/// Source of a queue's signals. Written by the handler under the queue's lock.
 pub(super) struct Source {
     count: usize,
     /// Address of the first signal in use, or [`NONE`] or [`MADE`].
     base: AtomicU64,
     /// Address of the first signal in the flight file; 0 without one.
     file: AtomicU64,
-    /// Address of the first signal in memory of the pool; 0 before there is some.
+    /// Address of the first signal in pool memory; 0 until allocated.
     memory: AtomicU64,
     made: OnceLock<Box<[AtomicU64]>>,
 }
 
 impl Source {
-    /// `count` signals: those in a flight file, or in memory of the pool, or the run-time's where both are 0.
+    /// `count` signals: in a flight file, or in pool memory, or the run-time's if both are 0.
     pub(super) const fn new(count: usize, file: u64, memory: u64) -> Self {
         Self {
             count,
@@ -41,8 +41,8 @@ impl Source {
         }
     }
 
-    /// The next signals are those of this level, in the flight file where there is one and `has_files` allows it. `allocate`
-    /// gives memory of the pool. False where the level has none here.
+    /// Selects this level's signals, in the flight file if there is one and `has_files` allows it. `allocate` returns
+    /// pool memory. False if the level has no signals here.
     pub(super) fn choose(&self, level: Level, has_files: bool, allocate: impl FnOnce() -> Option<*mut Signal>) -> bool {
         let base = match level {
             Level::Files | Level::Memory if has_files && self.has_file() => self.file.load(Ordering::Relaxed),
@@ -68,12 +68,12 @@ impl Source {
         signals as u64
     }
 
-    /// Is there a flight file?
+    /// Whether there is a flight file.
     pub(super) fn has_file(&self) -> bool {
         self.file.load(Ordering::Relaxed) != 0
     }
 
-    /// The next signals do not lie in the flight file. Under the queue's lock.
+    /// Stops using the flight file for the next signals. Under the queue's lock.
     pub(super) fn leave_file(&self, allocate: impl FnOnce() -> Option<*mut Signal>) {
         let was_used = self.is_file();
         self.file.store(0, Ordering::Relaxed);
@@ -82,13 +82,13 @@ impl Source {
         }
     }
 
-    /// Are the signals in use those of the flight file?
+    /// Whether the signals in use are those of the flight file.
     #[inline]
     pub(super) fn is_file(&self) -> bool {
         self.has_file() && self.base.load(Ordering::Relaxed) == self.file.load(Ordering::Relaxed)
     }
 
-    /// Is this one of the signals in use?
+    /// Whether this is one of the signals in use.
     pub(super) fn has(&self, handle: SignalHandle) -> bool {
         match self.base.load(Ordering::Relaxed) {
             NONE => false,
@@ -100,14 +100,14 @@ impl Source {
         }
     }
 
-    /// Makes the signal of a slot ready; none where the level has none.
+    /// Prepares the signal of a slot; `None` if the level has none.
     #[inline]
     pub(super) fn arm(&self, hsa: impl FnOnce() -> Option<&'static Hsa>, index: usize) -> Option<SignalHandle> {
         let base = self.base.load(Ordering::Relaxed);
         if index >= self.count {
             return None;
         }
-        // The slot is free: the processor has done with its signal.
+        // The slot is free: the processor is done with its signal.
         if base <= MADE {
             let handle = self.made(base, hsa, index)?;
             witness::arm(handle);
@@ -141,14 +141,14 @@ impl Source {
         Some(handle)
     }
 
-    /// Asks for the memory of a signal, to be written.
+    /// Prefetches the memory of a signal for writing.
     #[inline]
     pub(super) fn prefetch(&self, index: usize) {
         let base = self.base.load(Ordering::Relaxed) as usize as *const Signal;
         prefetch(base.wrapping_add(index));
     }
 
-    /// The run-time ends: its signals go, none of which is in flight.
+    /// End of the run-time: destroys its signals, none of which is in flight.
     pub(super) fn discard(&self, hsa: &Hsa) {
         for place in self.made.get().into_iter().flatten() {
             let handle = place.swap(0, Ordering::Relaxed);

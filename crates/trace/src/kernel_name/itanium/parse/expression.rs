@@ -1,10 +1,10 @@
-//! Expressions, as in `decltype` and in template arguments.
+//! Grammar of expressions, as in `decltype` and template arguments.
 
 use super::super::tree::{Id, Kind};
 use super::Parser;
 
 impl Parser<'_> {
-    /// An expression where a type or name was before.
+    /// Parses an expression inside a type or name.
     pub(super) fn expression(&mut self) -> Option<Id> {
         let was = self.is_expression;
         self.is_expression = true;
@@ -91,7 +91,7 @@ impl Parser<'_> {
         self.with_arguments(name)
     }
 
-    /// Expressions up to a byte.
+    /// Expressions up to the byte `end`.
     fn expressions(&mut self, end: u8) -> Option<Id> {
         if self.takes(end) {
             return self.add(Kind::List, None, None);
@@ -123,7 +123,7 @@ impl Parser<'_> {
 
     fn unary(&mut self, operator: Id, code: &str) -> Option<Id> {
         let is_cast = self.tree.kind(operator) == Kind::Cast;
-        // With a `_` it is the prefix operator.
+        // A `_` marks the prefix operator.
         let is_suffix = matches!(code, "pp" | "mm") && !self.takes(b'_');
         let mut operand = match code {
             "st" => self.a_type()?,
@@ -171,7 +171,7 @@ impl Parser<'_> {
         self.join(Kind::Ternary, operator, operands)
     }
 
-    /// What `new` initializes with.
+    /// Initializer of `new`.
     #[expect(clippy::option_option, reason = "an error, none, or one")]
     fn initializer(&mut self) -> Option<Option<Id>> {
         match (self.peek(), self.peek_next()) {

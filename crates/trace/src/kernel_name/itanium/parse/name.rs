@@ -1,4 +1,4 @@
-//! Names: nested, local, of operators, constructors and lambdas.
+//! Grammar of names: nested, local, operators, constructors and lambdas.
 
 use super::super::table::{by_abbreviation, by_code};
 use super::super::tree::{Id, Kind};
@@ -7,7 +7,7 @@ use super::Parser;
 const ANONYMOUS: &str = "(anonymous namespace)";
 
 impl Parser<'_> {
-    /// Any name; as a type it can be substituted.
+    /// Any name; as a type it becomes a substitution candidate.
     pub(super) fn name(&mut self, is_type: bool) -> Option<Id> {
         let mut is_substitution = false;
         let name = match self.peek() {
@@ -64,7 +64,7 @@ impl Parser<'_> {
         Some(name)
     }
 
-    /// Scopes and the name in them, up to the `E`.
+    /// Scopes and the name in them, up to `E`.
     pub(super) fn prefix(&mut self, is_substituted: bool) -> Option<Id> {
         let mut found: Option<Id> = None;
         loop {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One name, within its scope.
+    /// One name component in its scope.
     pub(super) fn unqualified_name(&mut self, scope: Option<Id>) -> Option<Id> {
         let is_friend = self.takes(b'F');
         let mut name = match (self.peek(), self.peek_next()) {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         }
     }
 
-    /// ABI tags; a constructor after them is that of the name before.
+    /// ABI tags; a constructor after them is that of the class before them.
     fn tags(&mut self, name: Id) -> Option<Id> {
         let (mut name, last) = (name, self.last_name);
         while self.takes(b'B') {
@@ -216,7 +216,7 @@ impl Parser<'_> {
         self.around(kind, class)
     }
 
-    /// Digits and as many bytes.
+    /// Decimal length and a name of that many bytes.
     pub(super) fn source_name(&mut self) -> Option<Id> {
         let length = usize::try_from(self.number()).ok()?;
         let start = self.at;
@@ -232,7 +232,7 @@ impl Parser<'_> {
         found
     }
 
-    /// A name in a function.
+    /// A name local to a function.
     fn local_name(&mut self) -> Option<Id> {
         self.take(b'Z')?;
         let function = self.encoding(false)?;
@@ -259,7 +259,7 @@ impl Parser<'_> {
             && let Some(of) = self.tree.right(function)
             && self.tree.kind(of) == Kind::Function
         {
-            // It would look like the return type of the local one.
+            // The output would read like the return type of the local function.
             self.tree.node_mut(of).left = None;
         }
         self.join(Kind::Local, function, name)
@@ -295,7 +295,7 @@ impl Parser<'_> {
         self.around(Kind::Lambda(number), parameters)
     }
 
-    /// Template parameters that are declared, if there are any.
+    /// Declared template parameters of a lambda, if any.
     #[expect(clippy::option_option, reason = "an error, no head, or a head")]
     fn head(&mut self) -> Option<Option<Id>> {
         let mut declared = Vec::new();
@@ -334,7 +334,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What was there before, or an abbreviation.
+    /// A substitution or a standard abbreviation.
     fn substitution(&mut self, is_prefix: bool) -> Option<Id> {
         self.take(b'S')?;
         let letter = self.next();
@@ -356,7 +356,7 @@ impl Parser<'_> {
         Some(tagged)
     }
 
-    /// A substitution by its number in base 36.
+    /// A substitution by its base-36 number.
     fn earlier(&mut self, first: u8) -> Option<Id> {
         let (mut letter, mut number) = (first, 0usize);
         if letter != b'_' {

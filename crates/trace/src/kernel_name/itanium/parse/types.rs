@@ -1,11 +1,10 @@
-//! Types, their qualifiers, parameters and template arguments.
+//! Grammar of types, qualifiers, parameters and template arguments.
 
 use super::super::table::{BFLOAT16, NULLPTR, by_extended_letter, by_letter};
 use super::super::tree::{Id, Kind};
 use super::Parser;
 
 impl<'a> Parser<'a> {
-    /// A type.
     pub(super) fn a_type(&mut self) -> Option<Id> {
         self.deeper(Self::type_here)
     }
@@ -52,7 +51,7 @@ impl<'a> Parser<'a> {
         self.around(kind, inner)
     }
 
-    /// A template parameter, which may stand for a template.
+    /// A template parameter, which may be a template template parameter.
     fn type_of_parameter(&mut self) -> Option<Id> {
         let parameter = self.template_parameter()?;
         if self.peek() != b'I' {
@@ -64,7 +63,7 @@ impl<'a> Parser<'a> {
             let arguments = self.template_arguments()?;
             return self.join(Kind::Template, parameter, arguments);
         }
-        // In the name of a conversion the arguments are the operator's unless others follow.
+        // In the name of a conversion operator, the arguments are the operator's unless more follow.
         let arguments = self.template_arguments();
         if self.peek() == b'I' {
             self.substitute(parameter);
@@ -197,7 +196,7 @@ impl<'a> Parser<'a> {
         Some((kind, Some(more)))
     }
 
-    /// Puts qualifiers around something.
+    /// Wraps a node in qualifiers.
     pub(super) fn link(&mut self, qualifiers: &[Id], inner: Id) -> Id {
         let mut outer = inner;
         for id in qualifiers.iter().rev() {
@@ -215,7 +214,7 @@ impl<'a> Parser<'a> {
             self.a_type()?
         };
         let found = match self.tree.kind(inner) {
-            // The reference qualifier is shown after the others.
+            // The reference qualifier is printed after the others.
             Kind::ReferenceThis | Kind::RvalueThis => {
                 let function = self.tree.left(inner)?;
                 let linked = self.link(&qualifiers, function);
@@ -250,7 +249,7 @@ impl<'a> Parser<'a> {
         Some(found)
     }
 
-    /// The types of a function, with its return type if that is there.
+    /// Parameter types of a function, with its return type if present.
     pub(super) fn bare_function(&mut self, has_return_type: bool) -> Option<Id> {
         let has_return_type = self.takes(b'J') || has_return_type;
         let result = if has_return_type { Some(self.a_type()?) } else { None };
@@ -258,7 +257,7 @@ impl<'a> Parser<'a> {
         self.add(Kind::Function, result, Some(parameters))
     }
 
-    /// One type or more; `void` alone is none.
+    /// One or more types; a single `void` means none.
     pub(super) fn parameters(&mut self) -> Option<Id> {
         let mut found = Vec::new();
         loop {
@@ -276,7 +275,7 @@ impl<'a> Parser<'a> {
         self.list(Kind::List, &found)
     }
 
-    /// A list of at least one.
+    /// A list of at least one element.
     pub(super) fn list(&mut self, kind: Kind<'a>, of: &[Id]) -> Option<Id> {
         let mut rest = None;
         for id in of.iter().rev() {
@@ -296,7 +295,7 @@ impl<'a> Parser<'a> {
         self.deeper(Self::template_arguments_here)
     }
 
-    /// The same after the letter.
+    /// Template arguments after their letter.
     pub(super) fn template_arguments_here(&mut self) -> Option<Id> {
         if self.takes(b'E') {
             return self.add(Kind::TemplateList, None, None);
@@ -324,7 +323,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A literal, or the address of something.
+    /// A literal, or the address of an entity.
     pub(super) fn primary(&mut self) -> Option<Id> {
         self.take(b'L')?;
         if matches!(self.peek(), b'_' | b'Z') {

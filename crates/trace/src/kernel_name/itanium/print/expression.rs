@@ -1,4 +1,4 @@
-//! Expressions: operators with their operands, literals, packs.
+//! Prints expressions: operators with operands, literals, packs.
 
 use super::super::tree::{Id, Kind, Node};
 use super::{Printer, Style};
@@ -30,7 +30,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// An operator within an expression.
+    /// Operator symbol within an expression.
     fn sign(&mut self, operator: Id) -> Option<()> {
         match self.tree.kind(operator) {
             Kind::Operator(known) => self.text(known.name),
@@ -38,7 +38,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Its letters; none of casts and vendors' operators.
+    /// Two-letter code; empty for casts and vendor operators.
     fn code(&self, operator: Id) -> &'static str {
         match self.tree.kind(operator) {
             Kind::Operator(known) => known.code,
@@ -46,7 +46,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// An operand, in brackets unless it is a name or a list.
+    /// Operand, in parentheses unless it is a name or a list.
     fn operand(&mut self, id: Id) -> Option<()> {
         let is_simple = matches!(
             self.tree.kind(id),
@@ -88,7 +88,7 @@ impl Printer<'_, '_> {
         match code {
             "gs" => self.node(Some(operand)),
             "st" | "nx" => self.in_brackets(operand),
-            // The address of a function in a scope is shown without parameters.
+            // The address of a scoped function is printed without parameters.
             "ad" if kind == Kind::Typed
                 && left.is_some_and(|id| self.tree.kind(id) == Kind::Qualified)
                 && right.is_some_and(|id| self.tree.kind(id) == Kind::Function) =>
@@ -114,7 +114,7 @@ impl Printer<'_, '_> {
             "di" | "dx" => return self.designated(code, operands),
             _ => {}
         }
-        // It would look like the end of template arguments.
+        // A bare `>` would end the template arguments.
         let is_greater = code == "gt";
         self.text(if is_greater { "(" } else { "" })?;
         match code {
@@ -161,7 +161,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// A fold expression, with the pack as a whole.
+    /// Fold expression over the whole pack.
     fn fold(&mut self, code: &str, operator: Id, first: Id, second: Option<Id>) -> Option<()> {
         let index = std::mem::replace(&mut self.pack_index, -1);
         self.text("(")?;
@@ -179,7 +179,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// `.name=value`, `[index]=value`, `[first ... last]=value`.
+    /// Designated initializer: `.name=value`, `[index]=value`, `[first ... last]=value`.
     fn designated(&mut self, code: &str, operands: Id) -> Option<()> {
         let (first, mut value) = (self.tree.left(operands)?, self.tree.right(operands)?);
         self.text(if code == "di" { "." } else { "[" })?;
@@ -225,7 +225,7 @@ impl Printer<'_, '_> {
         self.node(Some(digits))
     }
 
-    /// A pattern for each element of the pack in it.
+    /// Pack expansion: the pattern for each element of its pack.
     fn expansion(&mut self, pattern: Id) -> Option<()> {
         let pack = if self.lambda_parameters > 0 {
             None
@@ -233,7 +233,7 @@ impl Printer<'_, '_> {
             self.pack(pattern)?
         };
         let Some(pack) = pack else {
-            // Only packs of function parameters.
+            // Function parameter packs are printed as they are.
             self.operand(pattern)?;
             return self.text("...");
         };
@@ -247,7 +247,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// A pack of template arguments that something refers to.
+    /// Template argument pack that a node refers to.
     #[expect(clippy::option_option, reason = "an error, none, or one")]
     fn pack(&mut self, within: Id) -> Option<Option<Id>> {
         self.step()?;
@@ -276,7 +276,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Elements of a pack.
+    /// Number of elements of a pack.
     fn length(&mut self, pack: Id) -> Option<i32> {
         let (mut count, mut at) = (0, Some(pack));
         while let Some(id) = at {
@@ -294,7 +294,7 @@ impl Printer<'_, '_> {
         self.pack(within)?.map_or(Some(0), |pack| self.length(pack))
     }
 
-    /// Template arguments, with packs expanded.
+    /// Number of template arguments, with packs expanded.
     fn arguments_length(&mut self, list: Id) -> Option<i32> {
         let (mut count, mut at) = (0, Some(list));
         while let Some(id) = at {

@@ -1,13 +1,13 @@
-//! Pointers, references, qualifiers, functions and arrays: what is written around a type.
+//! Prints pointers, references, qualifiers, functions and arrays around a type.
 
 use super::super::tree::{Id, Kind};
 use super::{Modifier, Printer};
 
-/// So many qualifiers of one function or array are shown; `__cxa_demangle` rejects more.
+/// Maximum number of qualifiers of one function or array; `__cxa_demangle` rejects more.
 const MAX_QUALIFIERS: usize = 4;
 
 impl Printer<'_, '_> {
-    /// Puts a node on the list of modifiers.
+    /// Pushes a node onto the list of modifiers.
     fn push(&mut self, node: Id) -> usize {
         self.modifiers.push(Modifier {
             outer: self.modifier,
@@ -20,7 +20,7 @@ impl Printer<'_, '_> {
         at
     }
 
-    /// Writes a type with a modifier around it.
+    /// Prints a type with a modifier around it.
     pub(super) fn modified(&mut self, id: Id, inner: Option<Id>) -> Option<()> {
         let outer = self.modifier;
         let at = self.push(id);
@@ -33,7 +33,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// `const` and the like, once: those of an array are its elements' as well.
+    /// `const` and similar, once: the qualifiers of an array are those of its elements.
     pub(super) fn type_qualifier(&mut self, id: Id, kind: Kind<'_>) -> Option<()> {
         let mut at = self.modifier;
         while let Some(modifier) = at.map(|at| self.modifiers[at]) {
@@ -51,14 +51,14 @@ impl Printer<'_, '_> {
         self.modified(id, self.tree.left(id))
     }
 
-    /// A reference; references to references collapse.
+    /// Reference; references to references collapse.
     pub(super) fn reference(&mut self, id: Id, kind: Kind<'_>) -> Option<()> {
         let scope = self.scope;
         let mut to = self.tree.left(id)?;
         if let (0, Kind::Parameter(number)) = (self.lambda_parameters, self.tree.kind(to)) {
             match self.first_scopes.iter().find(|known| known.0 == to) {
                 None => self.first_scopes.push((to, scope)),
-                // A substitution: the parameter means what it meant where it was first.
+                // A substitution: the parameter has the meaning of its first use.
                 Some((_, first)) if !self.is_within(id, to) => self.scope = *first,
                 Some(_) => {}
             }
@@ -76,13 +76,13 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// Whether a parameter, or the reference to it further out, is being written.
+    /// Whether a parameter, or the reference around it, is being printed.
     fn is_within(&self, reference: Id, parameter: Id) -> bool {
         let outer = self.path.len().saturating_sub(1);
         self.path.contains(&parameter) || self.path[..outer].contains(&reference)
     }
 
-    /// A name with its type: the name is written where the type wants it.
+    /// A name with its type: the type determines where the name is printed.
     pub(super) fn typed(&mut self, name: Option<Id>, of: Option<Id>) -> Option<()> {
         let (outer, base) = (self.modifier.take(), self.modifiers.len());
         let mut name = name?;
@@ -117,14 +117,14 @@ impl Printer<'_, '_> {
         (self.modifiers.len() - base < MAX_QUALIFIERS).then(|| self.push(node))
     }
 
-    /// The qualifiers of a function that is local to another; the function without them.
+    /// Pushes the qualifiers of a local function; returns the function without them.
     fn local_qualifiers(&mut self, name: Id, base: usize) -> Option<Id> {
         let mut name = name;
         if let Kind::DefaultArgument(_) = self.tree.kind(name) {
             name = self.tree.left(name)?;
         }
         while self.tree.kind(name).is_of_function() {
-            // The function stays innermost, its qualifiers go below it.
+            // The function stays innermost; its qualifiers go below it.
             let function = self.modifiers.last()?.node;
             self.modifiers.last_mut()?.node = name;
             self.push_bounded(function, base)?;
@@ -133,7 +133,7 @@ impl Printer<'_, '_> {
         Some(name)
     }
 
-    /// A function type: the return type, what waits, the parameters.
+    /// Function type: return type, pending modifiers, parameters.
     pub(super) fn function(&mut self, id: Id) -> Option<()> {
         if let Some(result) = self.tree.left(id) {
             let outer = self.modifier;
@@ -150,7 +150,7 @@ impl Printer<'_, '_> {
         self.function_around(id, self.modifier)
     }
 
-    /// The same without the return type.
+    /// Function type without the return type.
     fn function_around(&mut self, id: Id, around: Option<usize>) -> Option<()> {
         let (is_in_brackets, needs_space) = self.brackets(around);
         if is_in_brackets {
@@ -171,7 +171,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// Whether what is around a function type needs brackets, and a space before them.
+    /// Whether modifiers of a function type need parentheses, and a space before them.
     fn brackets(&self, around: Option<usize>) -> (bool, bool) {
         let mut at = around;
         while let Some(modifier) = at.map(|at| self.modifiers[at]) {
@@ -193,7 +193,7 @@ impl Printer<'_, '_> {
         (false, false)
     }
 
-    /// An array type; its qualifiers are its elements'.
+    /// Array type; its qualifiers belong to its elements.
     pub(super) fn array(&mut self, id: Id) -> Option<()> {
         let outer = self.modifier;
         let base = self.push(id);
@@ -221,7 +221,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// The same without the element type.
+    /// Array type without the element type.
     fn array_around(&mut self, id: Id, around: Option<usize>) -> Option<()> {
         let mut at = around;
         let mut waiting = None;
@@ -247,7 +247,7 @@ impl Printer<'_, '_> {
         self.text("]")
     }
 
-    /// Writes all modifiers that were not, or those of functions as well.
+    /// Prints all pending modifiers; `is_after` includes those of functions.
     fn all_modifiers(&mut self, first: Option<usize>, is_after: bool) -> Option<()> {
         let mut next = first;
         while let Some(at) = next {
@@ -265,7 +265,7 @@ impl Printer<'_, '_> {
             self.modifiers[at].is_written = true;
             let before = std::mem::replace(&mut self.scope, scope);
             match kind {
-                // These write the rest of the list themselves.
+                // These print the rest of the list themselves.
                 Kind::Function => {
                     self.function_around(node, outer)?;
                     next = None;
@@ -285,7 +285,7 @@ impl Printer<'_, '_> {
         Some(())
     }
 
-    /// A local name whose qualifiers are on the list already.
+    /// Local name whose qualifiers are already on the list.
     fn local(&mut self, id: Id) -> Option<()> {
         let modifier = self.modifier.take();
         self.node(self.tree.left(id))?;
@@ -298,7 +298,7 @@ impl Printer<'_, '_> {
         self.node(Some(name))
     }
 
-    /// Writes one modifier.
+    /// Prints one modifier.
     fn one_modifier(&mut self, id: Id) -> Option<()> {
         let (left, right) = (self.tree.left(id), self.tree.right(id));
         match self.tree.kind(id) {
