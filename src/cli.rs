@@ -284,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn misspelt_fields_are_usage_errors() {
+        let presets = [("long".to_string(), "dur>1ms".to_string())];
+        assert_eq!(filter("@long", &presets).unwrap().source, "(dur>1ms)");
+        let message = |text| filter(text, &presets).unwrap_err().to_string();
+        assert_eq!(
+            message("gemm dru>3"),
+            "--filter: no field \"dru\"; did you mean dur? (quote it to search text) (column 6 of 'gemm dru>3')"
+        );
+        assert!(message("@lnog").contains("no saved filter \"lnog\""));
+    }
+
+    #[test]
     fn ring_sizes_are_powers_of_two() {
         assert_eq!(ring_slots("1M"), Ok(16384));
         assert_eq!(ring_slots("256KiB"), Ok(4096));
