@@ -9,6 +9,8 @@ mod colour;
 mod counter;
 #[path = "screen/driven.rs"]
 mod driven;
+#[path = "screen/filter.rs"]
+mod filter;
 #[path = "screen/golden.rs"]
 mod golden;
 #[path = "screen/key.rs"]

@@ -213,6 +213,15 @@ impl Filter {
         })
     }
 
+    /// The filter without one of its terms.
+    #[must_use]
+    pub fn without(&self, term: usize) -> Self {
+        let left = self.terms.iter().enumerate().filter(|(at, _)| *at != term);
+        let left: Vec<&str> = left.map(|(_, term)| term.as_str()).collect();
+        // Parts of a filter are filters.
+        Self::parse(&left.join(" ")).unwrap_or_default()
+    }
+
     /// Whether it lets all pass.
     pub fn is_empty(&self) -> bool {
         self.expr.is_none()
@@ -221,11 +230,6 @@ impl Filter {
     /// Whether a thing passes.
     pub fn accepts(&self, subject: &dyn Subject) -> bool {
         self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
-    }
-
-    /// Whether a thing passes that words do not hide: terms on names are left out.
-    pub fn accepts_unnamed(&self, subject: &dyn Subject) -> bool {
-        self.accepts(&Unnamed(subject))
     }
 
     /// Whether it asks for any name.
@@ -254,24 +258,6 @@ impl Subject for &str {
         } else {
             Value::None
         }
-    }
-}
-
-/// A thing whose names are not compared.
-struct Unnamed<'a>(&'a dyn Subject);
-
-impl Subject for Unnamed<'_> {
-    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
-        false
-    }
-    fn is_named(&self) -> bool {
-        false
-    }
-    fn value(&self, field: Field) -> Value<'_> {
-        self.0.value(field)
-    }
-    fn counter(&self, name: &str) -> Counted {
-        self.0.counter(name)
     }
 }
 
