@@ -118,15 +118,14 @@ impl Table for GapTable {
             .iter()
             .flat_map(|usage| &usage.gaps)
             .copied()
+            .filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
             .collect();
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
         let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
             host: host::during(snap, &gap),
             gap,
         });
-        with_host
-            .filter(|row| scene.ui.filter.accepts(&GapSubject { row, scene }))
-            .collect()
+        with_host.collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
@@ -151,7 +150,7 @@ impl Table for GapTable {
 }
 
 struct GapSubject<'a> {
-    row: &'a Row,
+    gap: &'a Gap,
     scene: &'a Scene<'a>,
 }
 
@@ -165,9 +164,9 @@ impl Subject for GapSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur => Value::whole(self.row.gap.span.duration()),
+            Field::Dur => Value::whole(self.gap.span.duration()),
             Field::Dev => {
-                let agent = self.scene.snap.names.agent(self.row.gap.agent);
+                let agent = self.scene.snap.names.agent(self.gap.agent);
                 let gpu = agent.filter(|agent| agent.kind == AgentKind::Gpu);
                 gpu.map_or(Value::None, |agent| Value::Number(f64::from(agent.number)))
             }
