@@ -11,7 +11,7 @@ pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Rec
 
 use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -26,7 +26,8 @@ use std::path::PathBuf;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
-#[command(after_help = "Examples:
+#[command(after_help = "--help has all options; roctop COMMAND -h those of a command.")]
+#[command(after_long_help = "Examples:
   roctop ./app -n 100                    watch a program
   roctop                                 GPUs and running sessions
   roctop demo                            see the screen without ROCm and without a GPU
@@ -44,6 +45,62 @@ pub struct Cli {
     /// How to run a program.
     #[command(flatten)]
     pub run: Run,
+}
+
+/// Options that `-h` leaves out, by their names in code; `--help` has all.
+const HIDDEN_IN_SHORT_HELP: [&str; 27] = [
+    "theme",
+    "view",
+    "hsa_trace",
+    "print_config",
+    "kill_timeout",
+    "no_collect",
+    "on_exit",
+    "color",
+    "layout",
+    "glyphs",
+    "fps",
+    "max_bps",
+    "ring",
+    "args",
+    "dispatch_source",
+    "level",
+    "gauge_rate",
+    "input",
+    "extra_counters",
+    "pmc_device",
+    "pmc_rate",
+    "pc_sampling",
+    "kernel_names",
+    "kernel_iteration_range",
+    "metrics",
+    "max_size",
+    "app_io",
+];
+
+/// The command line as clap knows it: `-h` fits a screen.
+pub fn command() -> Command {
+    let shorten = |arg: Arg| {
+        let is_hidden = HIDDEN_IN_SHORT_HELP.contains(&arg.get_id().as_str());
+        arg.hide_short_help(is_hidden)
+    };
+    let command = Cli::command().mut_args(shorten);
+    command.mut_subcommands(|command| command.mut_args(shorten))
+}
+
+/// The names of the subcommands.
+pub fn names() -> Vec<String> {
+    let command = Cli::command();
+    command
+        .get_subcommands()
+        .map(|known| known.get_name().to_string())
+        .collect()
+}
+
+/// What clap says of a wrong command line, in the words of all other errors.
+pub fn wrong(error: &clap::Error) -> String {
+    let text = error.to_string();
+    text.replacen("error: ", "roctop: ", 1)
 }
 
 /// The filter that `--filter` names, with presets written out.
@@ -65,7 +122,9 @@ pub fn filter(text: &str, presets: &[(String, String)]) -> Result<Filter, UsageE
 pub enum Action {
     /// Run a program and watch it (the same as naming it directly).
     Run(Run),
-    /// Watch a built-in training loop: the real collector, ring and screen; no ROCm and no GPU needed.
+    /// Watch a built-in training loop; no ROCm and no GPU needed.
+    ///
+    /// Collector, ring and screen are the real ones.
     Demo(Demo),
     /// Run a program without a screen and write a recording.
     #[command(after_help = "Examples:
@@ -89,7 +148,9 @@ pub enum Action {
   roctop export run --filter 'gemm & dur>1ms' --format csv
   roctop export runs/* --format parquet -d lake")]
     Export(Export),
-    /// rocprofv3's own command line and files; what follows is read as rocprofv3 reads it.
+    /// Take rocprofv3's own command line and write its files.
+    ///
+    /// What follows is read as rocprofv3 reads it.
     #[command(disable_help_flag = true)]
     Rocprofv3 {
         /// Options, then `--` and the program.
@@ -100,7 +161,7 @@ pub enum Action {
         )]
         words: Vec<OsString>,
     },
-    /// Print tables of recordings, and say whether thresholds were exceeded.
+    /// Print tables of recordings; check thresholds.
     #[command(after_help = "Examples:
   roctop summary run
   roctop summary run --format json
@@ -118,17 +179,23 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop merge run.0 run.1 -o both")]
     Merge(Merge),
-    /// Complete the recording of a session whose roctop was killed, from what its rings still hold.
+    /// Complete the recording of a session whose roctop was killed.
+    ///
+    /// It takes what the rings still hold.
     Recover(Recover),
     /// List the agents of this machine.
     Devices(Devices),
-    /// List the hardware counters of this machine's GPUs, and how many fit at once.
+    /// List the hardware counters of this machine's GPUs.
+    ///
+    /// It also says how many fit at once.
     Counters(Counters),
     /// Say what will work here, and why not.
     Doctor(Doctor),
-    /// Install the libraries that stand in for ROCTracer and ROC-TX, with their headers, below a directory.
+    /// Install stand-ins for ROCTracer and ROC-TX below a directory.
+    ///
+    /// These are libraries and their headers.
     DropIn(DropIn),
-    /// The settings file: print it with every setting, say where it is, check it.
+    /// Print, locate or check the settings file.
     Config {
         /// What about it.
         #[arg(value_enum, default_value_t = ConfigWish::Print)]
@@ -266,11 +333,34 @@ fn ring_slots(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+        for hidden in HIDDEN_IN_SHORT_HELP {
+            let has = |command: &Command| command.get_arguments().any(|arg| arg.get_id() == hidden);
+            let command = command();
+            assert!(has(&command) || command.get_subcommands().any(has), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn short_help_fits_a_screen() {
+        let mut all = vec![command()];
+        all.extend(command().get_subcommands().cloned());
+        for mut command in all {
+            command = command.term_width(80);
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= 45, "{} lines\n{help}", help.lines().count());
+        }
+    }
+
+    #[test]
+    fn wrong_command_lines_are_reported_in_one_voice() {
+        let error = |words: &[&str]| wrong(&command().try_get_matches_from(words).unwrap_err());
+        let text = error(&["roctop", "--filtr", "x", "./app"]);
+        assert!(text.starts_with("roctop: ") && text.contains("'--filter'"), "{text}");
+        assert!(error(&["roctop", "export", "run", "--fromat", "csv"]).contains("'--format'"));
     }
 
     #[test]
@@ -281,6 +371,18 @@ mod tests {
         assert!(Cli::try_parse_from(["roctop", "--nonsense", "./app"]).is_err());
         let cli = Cli::try_parse_from(["roctop", "record", "-o", "r", "--", "./app", "-o"]).unwrap();
         assert!(matches!(cli.action, Some(Action::Record(record)) if record.words.len() == 2));
+    }
+
+    #[test]
+    fn misspelt_fields_are_usage_errors() {
+        let presets = [("long".to_string(), "dur>1ms".to_string())];
+        assert_eq!(filter("@long", &presets).unwrap().source, "(dur>1ms)");
+        let message = |text| filter(text, &presets).unwrap_err().to_string();
+        assert_eq!(
+            message("gemm dru>3"),
+            "--filter: no field \"dru\"; did you mean dur? (quote it to search text) (column 6 of 'gemm dru>3')"
+        );
+        assert!(message("@lnog").contains("no saved filter \"lnog\""));
     }
 
     #[test]

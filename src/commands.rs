@@ -22,6 +22,7 @@ use anyhow::{Context, Result, bail};
 use recordings::snapshot;
 pub use recordings::{compare, cut, export_files, merge, open, recover, summary};
 use roctop_ring::session::ENV_DEMO;
+use roctop_trace::spelling::did_you_mean;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -210,7 +211,11 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
     let program = match Program::find(words) {
         Ok(program) => program,
         Err(NotStarted { code, reason }) => {
-            say(&reason);
+            let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+            let names = cli::names();
+            let is_command = names.iter().any(|name| *name == word);
+            let near = did_you_mean(&word, names.iter().map(String::as_str).filter(|_| !is_command));
+            say(&format!("{reason}{near}"));
             if let Some(name) = command_named(words) {
                 say(&format!(
                     "'{name}' is a command of roctop's own; its options go behind it: roctop {name} …"

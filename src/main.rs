@@ -1,9 +1,9 @@
 //! roctop: parse, act, exit code.
 #![forbid(unsafe_code)]
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use roctop::cli::usage_error::UsageError;
-use roctop::cli::{Action, Cli};
+use roctop::cli::{self, Action, Cli};
 use roctop::commands::failure::Failure;
 use roctop::counters;
 use roctop::demo;
@@ -42,12 +42,17 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == rocprofv3::NAME) {
         return finish(rocprofv3::act(&words[1..]));
     }
-    let cli = match Cli::try_parse() {
+    let parsed = cli::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            // A closed standard output is no failure of ours.
-            let _ = error.print();
+            // A closed output is no failure of ours.
+            let _ = if error.use_stderr() {
+                write!(std::io::stderr(), "{}", cli::wrong(&error))
+            } else {
+                error.print()
+            };
             return code.into();
         }
     };

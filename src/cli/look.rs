@@ -14,7 +14,9 @@ pub struct Look {
     /// When to use colours.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
-    /// Filter to start with, in the language of `/`; without a screen only what passes is in the summary.
+    /// Filter to start with, in the language of `/`.
+    ///
+    /// Without a screen only what passes is in the summary.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
     /// View to start with: overview, timeline, kernels, copies, api, counters, devices, markers, processes, log, alerts,

@@ -135,8 +135,10 @@ fn gauge_rate(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Gauges and counters")]
 pub struct Counting {
-    /// Counters to collect, separated by commas or blanks, as SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'.
-    /// Kernels run one after the other while they are counted.
+    /// Counters to collect, as SQ_WAVES,TCC_HIT[1].
+    ///
+    /// They are separated by commas or blanks, as in SQ_WAVES,TCC_HIT[1],SQ_WAVES:device=0; see 'roctop counters'. Kernels run
+    /// one after the other while they are counted.
     #[expect(
         rustdoc::broken_intra_doc_links,
         reason = "help shows the text as it is, and the brackets are rocprofv3's"

@@ -76,11 +76,124 @@ fn the_palette_completes_and_does_what_it_says() {
     driven.typed(":goto 1h");
     driven.key(Key::Enter);
     assert!(driven.text().contains("it has run for"), "{}", driven.text());
-    driven.typed(":goto 1parsec");
+    // The line stays, to be mended.
+    driven.key(Key::Ctrl('u'));
+    driven.typed("goto 1parsec");
     driven.key(Key::Enter);
     assert!(driven.text().contains("not a time or marker"), "{}", driven.text());
+    driven.key(Key::Esc);
     driven.typed(":detach");
     assert_eq!(driven.key(Key::Enter), Effect::Detach);
+}
+
+#[test]
+fn commands_and_keys_are_one_list() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
+    let screen = driven.typed("3:stat").text();
+    let row = screen.lines().find(|line| line.contains("▸ reset"));
+    assert!(
+        row.is_some_and(|row| row.contains(" r ") && row.contains("reset statistics")),
+        "{screen}"
+    );
+    driven.key(Key::Ctrl('u'));
+    driven.typed("dethac");
+    driven.key(Key::Enter);
+    assert!(
+        driven.text().contains("no command dethac; did you mean detach?"),
+        "{}",
+        driven.text()
+    );
+    driven.key(Key::Ctrl('u'));
+    // What cannot be taken back is written out first.
+    driven.typed("det");
+    assert_eq!(driven.key(Key::Enter), Effect::None);
+    assert_eq!(driven.key(Key::Enter), Effect::Detach);
+    driven.typed(":");
+    driven.key(Key::Down);
+    driven.key(Key::Enter);
+    assert!(
+        driven.text().contains("TOTAL▲"),
+        "the second is reverse:\n{}",
+        driven.text()
+    );
+}
+
+#[test]
+fn a_row_and_a_slice_of_the_timeline_name_a_filter() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    // The second row is a stream of the first GPU.
+    driven.typed("2ggj");
+    driven.typed("F");
+    assert_eq!(driven.ui.filter.source, "stream=0", "{}", driven.text());
+    driven.key(Key::Esc);
+    driven.typed("]F");
+    assert!(driven.ui.filter.source.starts_with('"'), "{}", driven.ui.filter.source);
+}
+
+#[test]
+fn a_gap_keeps_its_gpu_when_rows_are_grouped_otherwise() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("2}");
+    assert!(
+        driven.text().contains("GPU0: idle") || driven.text().contains("GPU0 S0"),
+        "{}",
+        driven.text()
+    );
+    for _ in Layout::ALL {
+        driven.typed("o");
+        let screen = driven.text();
+        let title = screen.lines().find(|line| line.contains(": idle "));
+        assert!(title.is_none_or(|title| title.contains("GPU")), "{screen}");
+    }
+}
+
+#[test]
+fn units_are_those_that_were_chosen() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (200, 50));
+    driven.typed("3:set units ns");
+    driven.key(Key::Enter);
+    let screen = driven.text();
+    let row = screen
+        .lines()
+        .find(|line| line.contains("Cijk"))
+        .expect("a row of the kernels");
+    assert!(row.matches(" ns").count() >= 5, "{row}");
+    assert!(
+        !row.contains(" ms") && !row.contains(" µs") && !row.contains(" s "),
+        "{row}"
+    );
+}
+
+#[test]
+fn names_at_80_columns_keep_their_tile() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
+    let screen = driven.typed("3").text();
+    assert!(screen.contains("MT256x128x64"), "{screen}");
+}
+
+#[test]
+fn help_is_searched_and_has_every_sign() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 50));
+    let screen = driven.typed("?/baseline").text();
+    assert!(
+        screen.contains("Help: /baseline") && screen.contains(":baseline"),
+        "{screen}"
+    );
+    assert!(!screen.contains("zoom in"), "{screen}");
+    driven.key(Key::Enter);
+    // Keys scroll again; esc ends the search, then the help.
+    driven.typed("j");
+    driven.key(Key::Esc);
+    assert!(driven.text().contains("VIEWS"), "{}", driven.text());
+    let screen = driven.typed("/estimate").text();
+    assert!(screen.contains("≈ ≤"), "{screen}");
+    driven.key(Key::Esc);
+    for _ in 0..60 {
+        driven.typed("j");
+    }
+    assert!(driven.text().contains("SIGNS"), "{}", driven.text());
+    driven.key(Key::Esc);
+    assert!(!driven.text().contains("SIGNS"), "{}", driven.text());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod colour;
 mod counter;
 mod driven;
+mod filter;
 mod golden;
 mod key;
 mod list;

@@ -5,17 +5,21 @@
 
 pub mod complete;
 mod field;
+mod launches;
 mod parse;
 
 use regex::Regex;
 
 pub use self::field::{Field, Kind};
+pub use self::launches::Launches;
 
 /// A filter that was understood.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// As it was typed.
     pub source: String,
+    /// The terms that all must pass, as they were typed; those joined by `|` are one.
+    pub terms: Vec<String>,
     expr: Option<Expr>,
 }
 
@@ -60,6 +64,8 @@ enum Expr {
     Text(Field, Vec<Text>, bool),
     /// A hardware counter or a metric computed from some, by its name.
     Counter(String, Vec<Bounds>, bool),
+    /// Known of the row that a launch belongs to.
+    Known(bool),
 }
 
 /// A stretch of numbers, each end with or without itself.
@@ -149,6 +155,8 @@ pub enum Value<'a> {
     Between(f64, f64),
     /// A text.
     Text(&'a str),
+    /// Another one for each launch that the thing stands for.
+    Varies,
 }
 
 impl Value<'_> {
@@ -177,6 +185,10 @@ pub enum Counted {
 pub trait Subject {
     /// Whether any of its names passes the test.
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool;
+    /// Whether its names are compared.
+    fn is_named(&self) -> bool {
+        true
+    }
     /// Its value for a field.
     fn value(&self, field: Field) -> Value<'_>;
     /// Its mean of a hardware counter, or its value of a metric computed from some.
@@ -193,11 +205,21 @@ pub fn amount(field: Field, text: &str) -> Result<f64, Error> {
 impl Filter {
     /// Reads a filter; an empty one lets all pass.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let expr = parse::parse(source)?;
+        let (expr, terms) = parse::parse(source)?.map_or_else(Default::default, |(expr, terms)| (Some(expr), terms));
         Ok(Self {
             source: source.trim().to_string(),
+            terms,
             expr,
         })
+    }
+
+    /// The filter without one of its terms.
+    #[must_use]
+    pub fn without(&self, term: usize) -> Self {
+        let left = self.terms.iter().enumerate().filter(|(at, _)| *at != term);
+        let left: Vec<&str> = left.map(|(_, term)| term.as_str()).collect();
+        // Parts of a filter are filters.
+        Self::parse(&left.join(" ")).unwrap_or_default()
     }
 
     /// Whether it lets all pass.
@@ -208,6 +230,11 @@ impl Filter {
     /// Whether a thing passes.
     pub fn accepts(&self, subject: &dyn Subject) -> bool {
         self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
+    }
+
+    /// Whether it asks for any name.
+    pub fn has_names(&self) -> bool {
+        self.expr.as_ref().is_some_and(Expr::has_names)
     }
 
     /// Whether it asks for names alone.
@@ -235,12 +262,22 @@ impl Subject for &str {
 }
 
 impl Expr {
+    fn has_names(&self) -> bool {
+        match self {
+            Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::has_names),
+            Self::Not(inner) => inner.has_names(),
+            Self::Name(_) => true,
+            Self::Known(_) | Self::Number(..) | Self::Counter(..) => false,
+            Self::Text(field, ..) => matches!(field, Field::Name | Field::Mangled),
+        }
+    }
+
     fn names_only(&self) -> bool {
         match self {
             Self::Or(parts) | Self::And(parts) => parts.iter().all(Self::names_only),
             Self::Not(inner) => inner.names_only(),
             Self::Name(_) => true,
-            Self::Number(..) | Self::Counter(..) => false,
+            Self::Known(_) | Self::Number(..) | Self::Counter(..) => false,
             Self::Text(field, ..) => *field == Field::Name,
         }
     }
@@ -251,12 +288,13 @@ impl Expr {
             Self::Or(parts) => join(parts.iter().map(|part| part.test(subject)), true),
             Self::And(parts) => join(parts.iter().map(|part| part.test(subject)), false),
             Self::Not(inner) => inner.test(subject).map(|yes| !yes),
-            Self::Name(text) => Some(subject.any_name(&|name| text.matches(name))),
+            Self::Known(yes) => Some(*yes),
+            Self::Name(text) => subject.is_named().then(|| subject.any_name(&|name| text.matches(name))),
             Self::Number(field, bounds, negated) => {
                 let (from, to) = match subject.value(*field) {
                     Value::Number(value) => (value, value),
                     Value::Between(from, to) => (from, to),
-                    Value::None | Value::Text(_) => return None,
+                    Value::None | Value::Text(_) | Value::Varies => return None,
                 };
                 Some(bounds.iter().any(|bounds| bounds.meets(from, to)) != *negated)
             }
@@ -265,6 +303,7 @@ impl Expr {
                 Counted::Not => Some(false),
                 Counted::Value(value) => Some(bounds.iter().any(|bounds| bounds.meets(value, value)) != *negated),
             },
+            Self::Text(Field::Name, ..) if !subject.is_named() => None,
             Self::Text(Field::Name, texts, negated) => {
                 let yes = subject.any_name(&|name| texts.iter().any(|text| text.matches(name)));
                 Some(yes != *negated)

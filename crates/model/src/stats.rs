@@ -272,6 +272,65 @@ impl Stat {
         rest
     }
 
+    /// Of these values.
+    pub fn of(values: &[u64]) -> Self {
+        let mut stat = Self::new(true);
+        for &value in values {
+            stat.add(value);
+        }
+        stat.refresh();
+        stat
+    }
+
+    /// Estimated for `whole` of which it has a sample of `part`: what was counted in the sample, in proportion.
+    #[must_use]
+    pub fn scaled(&self, part: u64, whole: u64) -> Self {
+        let factor = whole as f64 / part.max(1) as f64;
+        let scale = |count: u64| (count as f64 * factor).round() as u64;
+        Self {
+            calls: scale(self.calls),
+            timed: scale(self.timed),
+            total: scale(self.total),
+            squares: self.squares * factor,
+            ..self.clone()
+        }
+    }
+
+    /// Of the values that a test takes, by the histogram, and whether that is exact; none if it takes none. A step of the
+    /// histogram counts as a whole, with the value in its middle.
+    pub fn within(&self, takes: impl Fn(u64) -> bool) -> Option<(Self, bool)> {
+        let histogram = self.histogram.as_ref()?;
+        let (mut kept, mut is_all) = (Self::new(true), true);
+        for step in histogram.iter_recorded() {
+            let value = step.value_iterated_to();
+            let low = histogram.lowest_equivalent(value).clamp(self.min, self.max);
+            let high = histogram.highest_equivalent(value).clamp(self.min, self.max);
+            let middle = low.midpoint(high);
+            if !takes(middle) {
+                is_all = false;
+                continue;
+            }
+            is_all &= takes(low) && takes(high);
+            let count = step.count_since_last_iteration();
+            kept.calls += count;
+            kept.timed += count;
+            kept.total = kept.total.saturating_add(middle.saturating_mul(count));
+            kept.squares += (middle as f64) * (middle as f64) * count as f64;
+            kept.min = if kept.max == 0 { low } else { kept.min.min(low) };
+            kept.max = kept.max.max(high);
+            if let Some(histogram) = &mut kept.histogram {
+                // In range and self-sizing, so that it cannot fail.
+                let _ = Arc::make_mut(histogram).record_n(value.clamp(1, LONGEST), count as u32);
+            }
+        }
+        if is_all && self.timed == self.calls {
+            return Some((self.clone(), true));
+        }
+        kept.stale = true;
+        kept.refresh();
+        (kept.timed > 0).then_some((kept, false))
+    }
+
     /// Brings the percentiles up to date.
     pub fn refresh(&mut self) {
         if !self.stale {
@@ -455,6 +514,29 @@ mod tests {
         let rest = stat.rest(&earlier);
         assert_eq!((rest.calls, rest.max), (100, 5_000));
         assert!(rest.quantiles.p50.is_some());
+    }
+
+    #[test]
+    fn values_within_bounds_are_counted_by_the_histogram() {
+        let mut stat = Stat::new(true);
+        (0..900).for_each(|_| stat.add(1_000_000));
+        (0..100).for_each(|_| stat.add(5_000_000));
+        stat.refresh();
+        let (slow, is_exact) = stat.within(|nanos| nanos > 2_000_000).unwrap();
+        assert_eq!((slow.calls, is_exact), (100, false));
+        assert!(
+            slow.total.abs_diff(500_000_000) <= 5_000_000 && slow.min > 4_900_000,
+            "{slow:?}"
+        );
+        assert!(slow.quantiles.p50.is_some_and(|p50| p50.abs_diff(5_000_000) <= 50_000));
+        let (all, is_exact) = stat.within(|nanos| nanos > 2).unwrap();
+        assert_eq!((all.total, is_exact), (stat.total, true));
+        assert!(stat.within(|nanos| nanos > 6_000_000).is_none());
+        let half = Stat::of(&[1_000, 3_000]).scaled(2, 10);
+        assert_eq!(
+            (half.calls, half.total, half.average(), half.max),
+            (10, 20_000, Some(2_000), 3_000)
+        );
     }
 
     #[test]

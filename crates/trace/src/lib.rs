@@ -16,5 +16,6 @@ pub mod kernel_descriptor;
 pub mod kernel_name;
 pub mod pc_sampling;
 pub mod raw;
+pub mod spelling;
 pub mod topology;
 pub mod units;

@@ -1,10 +1,12 @@
 //! Formats numbers and names: the only module that rounds. Every quantity has a fixed maximum width, so that columns do
 //! not move.
 
+mod ellipsis;
 mod error;
 mod name;
 mod typed;
 
+pub use self::ellipsis::{elide_parts, elide_words};
 pub use self::error::hip_error;
 pub use self::name::{elide, elide_around, fit, items, short_name, width};
 pub use self::typed::{time, unit_of_time};
@@ -79,18 +81,20 @@ impl Unit {
     }
 }
 
-/// Nanoseconds in a fixed unit, in at most 8 columns: `0.57 ms`, `9840 ms`; as [`duration`] if that is too narrow.
+/// Nanoseconds in one unit, with three digits that count and no digit of the whole number left out: `0.570 ms`, `9840 ms`,
+/// `0.000723 s`.
 pub fn duration_in(nanos: u64, unit: Unit) -> String {
-    let (scale, word, digits) = match unit {
+    let (scale, word, least) = match unit {
         Unit::Nanos => (1.0, "ns", 0),
-        Unit::Micros => (1e3, "µs", 1),
-        Unit::Millis => (1e6, "ms", 2),
-        Unit::Seconds => (1e9, "s", 3),
+        Unit::Micros => (1e3, "µs", 3),
+        Unit::Millis => (1e6, "ms", 6),
+        Unit::Seconds => (1e9, "s", 9),
     };
     let value = nanos as f64 / scale;
-    let forms = (0..=digits).rev().map(|digits| format!("{value:.digits$} {word}"));
-    let fits = |text: &String| width(text) <= 8;
-    forms.into_iter().find(fits).unwrap_or_else(|| duration(nanos))
+    // The place of the first digit that counts: 2 of hundreds, -1 of tenths.
+    let first = if value > 0.0 { value.log10().floor() as i32 } else { 2 };
+    let digits = usize::try_from(2 - first).unwrap_or(0).min(least);
+    format!("{value:.digits$} {word}")
 }
 
 /// A duration, or [`MISSING`].
@@ -266,6 +270,24 @@ pub fn signal_name(number: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_unit_is_kept_for_every_duration() {
+        let cases = [
+            (1_450_000, Unit::Nanos, "1450000 ns"),
+            (1_450_000, Unit::Micros, "1450 µs"),
+            (1_450_000, Unit::Millis, "1.45 ms"),
+            (570_000, Unit::Millis, "0.570 ms"),
+            (723_000, Unit::Seconds, "0.000723 s"),
+            (299_000_000_000, Unit::Nanos, "299000000000 ns"),
+            (299_000_000_000, Unit::Seconds, "299 s"),
+            (1, Unit::Millis, "0.000001 ms"),
+            (0, Unit::Millis, "0 ms"),
+        ];
+        for (nanos, unit, text) in cases {
+            assert_eq!(duration_in(nanos, unit), text);
+        }
+    }
 
     #[test]
     fn durations_keep_three_digits_and_their_width() {

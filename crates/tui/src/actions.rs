@@ -7,10 +7,11 @@ use super::direction::Way;
 use super::keymap::Action;
 use super::prompt::Prompt;
 use super::time::Zoom;
+use super::track::Track;
 use super::widgets::table::Scene;
 use super::{Effect, Popup, Since, Tab, Ui, columns, escalation, export, jump, list, tab, timeline_nav};
-use roctop_model::Snapshot;
 use roctop_model::query::Filter;
+use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::units::{self, Unit};
 
 /// An interrupt this soon after another is not meant as the first one.
@@ -205,7 +206,9 @@ fn group(ui: &mut Ui) {
     match ui.tab {
         Tab::Timeline => {
             ui.prefs.layout = ui.prefs.layout.next();
-            ui.track = None;
+            // A gap keeps its GPU, whatever rows there are.
+            let agent = ui.track.filter(|_| ui.gap.is_some()).and_then(Track::agent);
+            ui.track = agent.map(|agent| Track::Lane(LaneKey::Agent(agent)));
         }
         Tab::Markers => ui.prefs.flat ^= true,
         Tab::Steps => ui.prefs.stepped = ui.prefs.stepped.wrapping_add(1),
@@ -245,8 +248,12 @@ fn turn_unit(ui: &mut Ui, latest: &Snapshot) {
 
 /// Adds to the filter what `wanted` makes of the term that names the selected row.
 fn narrow(ui: &mut Ui, snap: &Snapshot, wanted: fn(String) -> String) {
-    let pane = ui.pane();
-    let Some(term) = pane.and_then(|pane| pane.list().term(&Scene { ui, snap })) else {
+    let scene = Scene { ui, snap };
+    let term = match ui.pane() {
+        Some(pane) => pane.list().term(&scene),
+        None => timeline_nav::term(&scene),
+    };
+    let Some(term) = term else {
         return ui.say(snap, "no row is selected that a filter could name");
     };
     let term = wanted(term);

@@ -3,8 +3,8 @@
 use roctop_ring::record::{Domain, direction, engine};
 
 use roctop_model::query::{Counted, Field, Subject, Value};
-use roctop_model::snapshot::{ApiRow, ProcessRow};
-use roctop_model::stats::{Stat, Sum};
+use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
+use roctop_model::stats::Stat;
 use roctop_model::table::{CopyStat, MarkerStat, Place, Shape};
 use roctop_model::{LaneKey, Names, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
@@ -76,18 +76,10 @@ fn kernel_value(names: &Names, id: KernelId, field: Field) -> Value<'_> {
     }
 }
 
-/// A kernel in one place, with the numbers of its whole row.
+/// A kernel's row: what differs from launch to launch it leaves open.
 pub(crate) struct KernelSubject<'a> {
     pub(crate) names: &'a Names,
-    pub(crate) id: KernelId,
-    /// None: several places together.
-    pub(crate) place: Option<Place>,
-    /// The durations there.
-    pub(crate) here: &'a Sum,
-    /// The row.
-    pub(crate) row: &'a Stat,
-    pub(crate) shape: &'a Shape,
-    pub(crate) delay: Option<u64>,
+    pub(crate) row: &'a KernelRow,
     pub(crate) whole: u64,
     /// What was counted of it, by name.
     pub(crate) counted: &'a dyn Fn(&str) -> Option<f64>,
@@ -99,32 +91,40 @@ impl Subject for KernelSubject<'_> {
     }
 
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        kernel_names(self.names, self.id, test)
+        kernel_names(self.names, self.row.id, test)
     }
     fn value(&self, field: Field) -> Value<'_> {
+        let numbers = &self.row.numbers;
         match field {
-            Field::Dur if self.here.timed > 0 && self.here.max > 0 => {
-                Value::Between(self.here.min as f64, self.here.max as f64)
+            Field::Grid | Field::Wg | Field::Lds | Field::Scratch if numbers.shapes <= 1 => {
+                shape(&numbers.shape, field)
             }
-            // Counted from a moment on, only the row's histogram has extremes.
-            Field::Dur if self.here.timed > 0 && self.row.max > 0 => {
-                Value::Between(self.row.min as f64, self.row.max as f64)
-            }
-            Field::Dev => self.place.map_or(Value::None, |place| gpu(self.names, place.agent)),
-            Field::Queue => number(
-                self.place
-                    .and_then(|place| self.names.queue(place.queue))
-                    .map(|queue| queue.number),
-            ),
-            Field::Stream => stream(self.names, self.place.and_then(|place| place.stream)),
-            Field::Pid | Field::Rank => self
-                .place
-                .map_or(Value::None, |place| process(self.names, place.process, field)),
-            Field::Qdly => Value::maybe(self.delay),
-            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => shape(self.shape, field),
-            Field::Mangled | Field::Vgpr | Field::Sgpr => kernel_value(self.names, self.id, field),
-            Field::Dur => Value::None,
-            _ => stat(self.row, field, self.whole),
+            // A launch has none of these.
+            Field::Bytes | Field::Bw | Field::Tid | Field::Thread => Value::None,
+            _ if field.is_of_each() => Value::Varies,
+            Field::Mangled | Field::Vgpr | Field::Sgpr => kernel_value(self.names, self.row.id, field),
+            _ => stat(&numbers.stat, field, self.whole),
+        }
+    }
+}
+
+/// A place where kernels ran.
+pub(crate) struct PlaceSubject<'a>(pub(crate) &'a Names, pub(crate) Place);
+
+impl Subject for PlaceSubject<'_> {
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    fn is_named(&self) -> bool {
+        false
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (names, place) = (self.0, self.1);
+        match field {
+            Field::Dev => gpu(names, place.agent),
+            Field::Queue => number(names.queue(place.queue).map(|queue| queue.number)),
+            Field::Stream => stream(names, place.stream),
+            _ => process(names, place.process, field),
         }
     }
 }
@@ -187,6 +187,7 @@ impl Subject for ApiSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
+            Field::Dur | Field::Tid | Field::Thread | Field::Pid | Field::Rank => Value::Varies,
             Field::Err => Value::whole(self.1.errors),
             Field::Domain => domain(self.0, self.1.id).map_or(Value::None, Value::Text),
             _ => stat(&self.1.stat, field, self.2),
@@ -224,8 +225,12 @@ impl Subject for MarkerSubject<'_> {
 pub(crate) struct ProcessSubject<'a>(pub(crate) &'a ProcessRow);
 
 impl Subject for ProcessSubject<'_> {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(&self.0.process.command)
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    /// Words hide no process.
+    fn is_named(&self) -> bool {
+        false
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
@@ -327,47 +332,5 @@ pub(crate) const fn thread_of(key: LaneKey) -> Option<ThreadId> {
     match key {
         LaneKey::Api(thread, _) | LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => Some(thread),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use roctop_model::{Fresh, Options, Store};
-    use roctop_trace::item::{Dispatch, Item, Span};
-
-    #[test]
-    fn counted_from_a_moment_a_duration_is_asked_of_what_came_since() {
-        let mut store = Store::new(Options::default());
-        let kernel = |begin, nanos| {
-            Item::Dispatch(Dispatch {
-                span: Span {
-                    begin,
-                    end: begin + nanos,
-                },
-                ..Dispatch::default()
-            })
-        };
-        store.apply(&kernel(1_000, 100));
-        let earlier = store.snapshot(Fresh::All).values.clone();
-        store.apply(&kernel(10_000, 5_000_000));
-        let snap = store.snapshot(Fresh::All);
-        let since = snap.since(&earlier);
-        let row = &since.kernels[0];
-        let subject = KernelSubject {
-            names: &snap.names,
-            id: row.id,
-            place: None,
-            here: &row.numbers.cells[0].sum,
-            row: &row.numbers.stat,
-            shape: &since.shapes[0],
-            delay: None,
-            whole: 0,
-            counted: &|_| None,
-        };
-        match subject.value(Field::Dur) {
-            Value::Between(least, most) => assert!(least > 4e6 && most < 6e6, "{least} to {most}"),
-            other => panic!("{other:?}"),
-        }
     }
 }

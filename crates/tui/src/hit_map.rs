@@ -23,6 +23,8 @@ pub(crate) enum Hit {
     Head(Pane, ColumnId),
     /// A list as a whole.
     Pane(Pane),
+    /// The cross of a term of the filter.
+    Term(usize),
     /// The name of a lane.
     Lane(Track),
     /// Time: of a lane, or of the axis; when its first column begins, and ns per column.

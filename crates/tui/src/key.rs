@@ -258,9 +258,8 @@ fn escape(bytes: &[u8]) -> Option<(usize, Option<Input>)> {
             let key = letter(*bytes.get(2)?);
             Some((3, key.map(Input::Key)))
         }
-        0x1b => Some((1, Some(Input::Key(Key::Esc)))),
-        // Alt and a key: the key alone, nothing hangs on Alt.
-        _ => Some((1, None)),
+        // Escape and a key in one packet, as a fast hand or a slow line sends them. No key is bound with Alt.
+        _ => Some((1, Some(Input::Key(Key::Esc)))),
     }
 }
 
@@ -365,6 +364,9 @@ mod tests {
         assert_eq!(keys(b"a\x1b[Aq"), "Key(Char('a')) Key(Up) Key(Char('q'))");
         assert_eq!(keys("é\u{1b}[5~".as_bytes()), "Key(Char('é')) Key(PageUp)");
         assert_eq!(keys(b"\x1bOA\x1b"), "Key(Up) Key(Esc)");
+        assert_eq!(keys(b"\x1bj"), "Key(Esc) Key(Char('j'))");
+        assert_eq!(keys("\x1bé".as_bytes()), "Key(Esc) Key(Char('é'))");
+        assert_eq!(keys(b"\x1b\x1bj"), "Key(Esc) Key(Esc) Key(Char('j'))");
         assert_eq!(
             keys(b"\x03\x1a\r\x7f\t\x1b[Z"),
             "Key(Ctrl('c')) Key(Ctrl('z')) Key(Enter) Key(Backspace) Key(Tab) Key(BackTab)"
@@ -397,8 +399,8 @@ mod tests {
             [j.clone(), dark, j.clone()]
         );
         assert_eq!(asked(&[b"\x1b]11;rgb:f/f\x07", b"j"]), std::slice::from_ref(&j));
-        // Nobody asked: alt-] is the bracket.
-        assert_eq!(all(b"\x1b]"), [Input::Key(Key::Char(']'))]);
+        // Nobody asked: these are two keys.
+        assert_eq!(all(b"\x1b]"), [Input::Key(Key::Esc), Input::Key(Key::Char(']'))]);
         // Whatever comes in place of an answer, keys come through at last.
         assert_eq!(asked(&[b"\x1b]", &[b'x'; 80], b"j"]).last(), Some(&j));
     }

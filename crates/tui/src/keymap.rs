@@ -150,6 +150,8 @@ pub enum Scope {
     Found,
     /// In tables.
     Table,
+    /// Where a filter can name what is selected: tables, the timeline.
+    Named,
     /// Where rows can be grouped.
     Grouped,
     /// In the kernels.
@@ -257,8 +259,8 @@ keymap! {
     [Char('S')], "reverse", A::Reverse, Table, Table, "reverse the order", "";
     [Char('<')], "sort-left", A::SortLeft, Table, Table, "sort by column left", "";
     [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by column right", "";
-    [Char('F')], "only", A::FilterTo, Table, Table, "filter to this row", "";
-    [Char('X')], "without", A::FilterOut, Table, Table, "exclude this row", "";
+    [Char('F')], "only", A::FilterTo, Named, Table, "filter to this row", "";
+    [Char('X')], "without", A::FilterOut, Named, Table, "exclude this row", "";
     [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
     [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
@@ -329,6 +331,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
         Scope::Counters => tab == Tab::Counters,
         Scope::Table => !tab.row().lists.is_empty(),
+        Scope::Named => tab == Tab::Timeline || !tab.row().lists.is_empty(),
     }
 }
 

@@ -15,12 +15,14 @@ mod hit_map;
 mod jump;
 pub mod key;
 pub mod keymap;
+mod launches;
 mod list;
 mod message;
 mod mouse;
 pub mod palette;
 pub mod picture;
 pub mod prompt;
+mod relation;
 pub mod run;
 pub mod screen;
 mod size;
@@ -54,12 +56,14 @@ use self::escalation::Escalation;
 use self::hit_map::HitMap;
 use self::jump::Jumps;
 use self::keymap::Keys;
-use self::prompt::Prompt;
+use self::launches::Launches;
+use self::prompt::{Asks, Prompt};
+use self::relation::Kind;
 use self::theme::{Role, Theme};
 use self::time::{Range, Time};
 use self::track::{Layout, Track};
 use self::widgets::canvas::{Canvas, top};
-use self::widgets::row_cache::RowCache;
+use self::widgets::row_cache::{Basis, RowCache};
 use self::widgets::table::Scene;
 use self::widgets::{footer, header, popup};
 use roctop_model::query::Filter;
@@ -121,6 +125,15 @@ pub enum Popup {
     Interrupted,
 }
 
+/// What is looked for in the help.
+#[derive(Clone, Debug, Default)]
+pub struct HelpSearch {
+    /// A part of what it has.
+    pub text: String,
+    /// Keys go to the text.
+    pub is_typed: bool,
+}
+
 /// By what kernels are put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
@@ -155,6 +168,13 @@ pub struct TableState {
     /// The columns that were drawn last.
     shown: RefCell<Vec<ColumnId>>,
     offset: Cell<usize>,
+}
+
+impl TableState {
+    /// The first row that was drawn last.
+    pub(crate) fn first_row(&self) -> usize {
+        self.offset.get()
+    }
 }
 
 /// What the user chose for the screen, by settings, keys or commands. It stays when the program is run again.
@@ -263,6 +283,8 @@ pub struct Ui {
     pub prompt: Option<Prompt>,
     /// In front.
     pub popup: Option<Popup>,
+    /// What is looked for in the help.
+    pub help: HelpSearch,
     /// The program's output.
     pub log: LogView,
     /// The program.
@@ -288,6 +310,7 @@ pub struct Ui {
     pub folded: Vec<AgentId>,
     jumps: Jumps,
     related: RefCell<Option<Related>>,
+    launches: RefCell<Vec<Counted>>,
     /// A recording is made there.
     pub recording: Option<String>,
     /// All counters, once that was asked.
@@ -307,6 +330,9 @@ pub struct Ui {
 
 /// A slice and what belongs to it.
 type Related = ((LaneKey, Nanos), Vec<(LaneKey, Slice)>);
+
+/// What passes the filter of one kind, and of which numbers.
+type Counted = (Kind, Basis, Arc<Launches>);
 
 /// What roctop itself takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -464,11 +490,15 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     }
     let heading = if size == Size::Large { 3 } else { 2 };
     let (head, rest) = top(area, heading);
-    header::draw(&mut canvas, head, &scene, latest, size);
     let feet = footer::height(&scene, size).min(rest.height);
     let (body, foot) = top(rest, rest.height - feet);
     (ui.tab.row().draw)(&mut canvas, body, &scene, size);
+    // The heading says what the filter did in the view.
+    header::draw(&mut canvas, head, &scene, latest, size);
     footer::draw(&mut canvas, foot, &scene, size);
+    if let Some(prompt) = ui.prompt.as_ref().filter(|prompt| prompt.asks == Asks::Command) {
+        footer::prompt::list(&mut canvas, body, &scene, prompt);
+    }
     ui.tables.iter().for_each(|table| table.kept.drawn());
     if let Some(shown) = ui.popup {
         popup::draw(

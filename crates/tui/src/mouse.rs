@@ -67,6 +67,7 @@ fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
             sort_by(ui, pane, column);
         }
         Hit::Pane(pane) => ui.focus_on(pane),
+        Hit::Term(at) => ui.filter = ui.filter.without(at),
         Hit::Row(pane, key) => {
             ui.focus_on(pane);
             // A click on what is selected opens it.

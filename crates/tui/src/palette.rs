@@ -6,11 +6,14 @@ mod setting;
 pub(crate) use self::command::run;
 
 use self::setting::SETTINGS;
-use super::keymap::{KEYMAP, is_valid};
+use std::sync::Arc;
+
+use super::keymap::{self, Binding, KEYMAP, Scope, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
-use super::{Grouping, NameForm, Pane, Tab, Ui};
+use super::{Effect, Grouping, NameForm, Pane, Tab, Ui};
 use roctop_model::Snapshot;
+use roctop_trace::spelling::did_you_mean;
 
 /// Commands that take a word: name, what the word is, help.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
@@ -57,9 +60,11 @@ pub(crate) struct Candidate {
     /// The line.
     pub(crate) line: String,
     /// The word that it still wants, if any.
-    wants: &'static str,
+    pub(crate) wants: &'static str,
     /// What it does, where that is not plain.
-    does: &'static str,
+    pub(crate) does: &'static str,
+    /// Keys that do it.
+    pub(crate) keys: String,
 }
 
 impl Candidate {
@@ -68,6 +73,7 @@ impl Candidate {
             line,
             wants: "",
             does: "",
+            keys: String::new(),
         }
     }
 
@@ -78,11 +84,6 @@ impl Candidate {
         } else {
             self.line + " "
         }
-    }
-
-    /// What it wants and what it does.
-    pub(crate) fn help(&self) -> String {
-        format!("{} {}", self.wants, self.does).trim().to_string()
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn candidates(ui: &Ui, snap: &Snapshot, typed: &str) -> Vec<Candidate
             let begun = begun.trim().to_lowercase();
             let words = words(ui, snap, command).into_iter();
             words
-                .filter(|word| word.to_lowercase().starts_with(&begun))
+                .filter(|word| word.to_lowercase().contains(&begun))
                 .map(|word| Candidate::plain(format!("{command} {word}")))
                 .collect()
         }
@@ -116,23 +117,110 @@ fn headings(pane: Pane) -> Vec<String> {
     columns.map(|(_, heading)| heading.into()).collect()
 }
 
-/// Commands and actions whose names begin so.
-fn commands(ui: &Ui, begun: &str) -> Vec<Candidate> {
-    let commands = COMMANDS.iter().copied();
-    let actions = KEYMAP.iter().filter(|binding| is_valid(binding.scope, ui.tab));
-    let mut found: Vec<Candidate> = commands
-        .chain(actions.map(|binding| (binding.name, "", binding.help)))
-        .filter(|(name, ..)| name.starts_with(begun))
-        .map(|(name, wants, does)| Candidate {
-            line: name.to_string(),
+/// How well a line is meant by what was typed, 0 the best; none: not at all.
+fn distance(typed: &str, line: &Candidate) -> Option<u8> {
+    let (typed, name) = (typed.to_lowercase(), line.line.as_str());
+    let mut letters = name.chars();
+    Some(match &*typed {
+        typed if name == typed => 0,
+        typed if name.starts_with(typed) => 1,
+        typed if name.contains(typed) => 2,
+        typed if line.does.to_lowercase().contains(typed) => 3,
+        typed if typed.chars().all(|letter| letters.any(|c| c == letter)) => 4,
+        _ => return None,
+    })
+}
+
+/// Commands and actions that may be meant by a word: what only this view has first, then commands, then the rest.
+fn commands(ui: &Ui, typed: &str) -> Vec<Candidate> {
+    let keys = |binding: &Binding| {
+        let keys = ui.prefs.keys.of(binding).iter().map(ToString::to_string);
+        keys.collect::<Vec<_>>().join(" ")
+    };
+    let of_command = |name: &str| COMMANDS.iter().find(|command| command.0 == name);
+    // Of a command and an action of one name the command stays, which wants a word.
+    let action = |binding: &Binding| {
+        let (_, wants, does) = of_command(binding.name).copied().unwrap_or(("", "", binding.help));
+        Candidate {
+            line: binding.name.to_string(),
             wants,
             does,
-        })
+            keys: keys(binding),
+        }
+    };
+    let command = |&(name, wants, does): &(&str, _, _)| Candidate {
+        wants,
+        does,
+        ..Candidate::plain(name.to_string())
+    };
+    let here: Vec<&Binding> = KEYMAP
+        .iter()
+        .filter(|binding| is_valid(binding.scope, ui.tab))
         .collect();
-    // Of a command and an action of one name the command stays, which wants a word.
-    found.sort_by(|a, b| a.line.cmp(&b.line));
-    found.dedup_by(|a, b| a.line == b.line);
-    found
+    let is_action = |command: &&(&str, _, _)| here.iter().any(|binding| binding.name == command.0);
+    let (common, own): (Vec<&Binding>, Vec<&Binding>) = here.iter().partition(|binding| binding.scope == Scope::All);
+    let commands = COMMANDS.iter().filter(|command| !is_action(command)).map(command);
+    let all = own
+        .into_iter()
+        .map(action)
+        .chain(commands)
+        .chain(common.into_iter().map(action));
+    let mut found: Vec<(u8, Candidate)> = all.filter_map(|line| Some((distance(typed, &line)?, line))).collect();
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().map(|(_, line)| line).collect()
+}
+
+/// What becomes of a line that was accepted.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// It is done.
+    Done(Effect),
+    /// It wants a word more.
+    Wants(String),
+    /// It cannot be done, and why.
+    Refused(String),
+}
+
+/// Does what a line says, or the candidate that was chosen in its place.
+pub(crate) fn accept(ui: &mut Ui, latest: &Arc<Snapshot>, typed: &str, chosen: usize) -> Accepted {
+    let typed = typed.trim_start();
+    let snap = ui.standing(latest);
+    let found = candidates(ui, &snap, typed);
+    let name = typed.split(' ').next().unwrap_or_default();
+    let is_known = is_command(ui, name);
+    let has_word = typed.trim_end().len() > name.len();
+    let is_listed = found.iter().any(|line| line.line == typed.trim_end());
+    // The first word of a command is one of those that it takes, as far as they are all known.
+    let is_choice = !is_known || (has_word && CHOICES.contains(&name) && !is_listed);
+    let chosen = chosen.min(found.len().saturating_sub(1));
+    let candidate = found.get(chosen).filter(|_| !typed.is_empty() || chosen > 0);
+    let line = match candidate {
+        Some(line) if is_choice || chosen > 0 => {
+            // What cannot be taken back is written out first.
+            if !line.wants.is_empty() || FINAL.contains(&line.line.as_str()) {
+                return Accepted::Wants(line.clone().completed());
+            }
+            line.line.clone()
+        }
+        _ => typed.trim_end().to_string(),
+    };
+    run(ui, latest, &line).map_or_else(Accepted::Refused, Accepted::Done)
+}
+
+/// Whether a command or an action of this view has this name.
+fn is_command(ui: &Ui, name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.0 == name) || keymap::named(ui.tab, name).is_some() || name == "q"
+}
+
+/// Commands that end the program or the screen.
+const FINAL: [&str; 5] = ["q!", "quit", "detach", "interrupt", "rerun"];
+
+/// Commands that take one of some words.
+const CHOICES: [&str; 7] = ["view", "group", "lanes", "names", "signal", "theme", "set"];
+
+/// `; did you mean overview?` of the words that a command takes.
+fn hint(word: &str, known: &[&str]) -> String {
+    did_you_mean(word, known.iter().copied())
 }
 
 /// The words that a command takes, as far as they are known.
@@ -181,9 +269,7 @@ const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Effect;
     use roctop_trace::units::Unit;
-    use std::sync::Arc;
 
     #[test]
     fn every_view_can_be_named_and_nonsense_says_so() {
@@ -238,6 +324,53 @@ mod tests {
                 .iter()
                 .any(|meant| meant.line == "group marker")
         );
+    }
+
+    #[test]
+    fn fuzzy_list_has_this_view_first_with_keys() {
+        let (mut ui, snap) = (Ui::default(), Snapshot::default());
+        let lines = |ui: &Ui, typed| -> Vec<(String, String)> {
+            let found = candidates(ui, &snap, typed).into_iter();
+            found.map(|line| (line.line, line.keys)).collect()
+        };
+        ui.tab = Tab::Timeline;
+        assert_eq!(lines(&ui, "")[0].0, "zoom-in");
+        ui.tab = Tab::Kernels;
+        assert_eq!(lines(&ui, "")[0], ("sort".to_string(), "s".to_string()));
+        // By what it does, and by letters in order.
+        assert_eq!(lines(&ui, "statistics")[0], ("reset".to_string(), "r".to_string()));
+        assert_eq!(lines(&ui, "bsln")[0].0, "baseline");
+        assert!(lines(&ui, "qqq").is_empty());
+    }
+
+    #[test]
+    fn enter_runs_the_first_candidate_and_refuses_with_a_suggestion() {
+        let latest = Arc::new(Snapshot::default());
+        let mut ui = Ui::default();
+        assert!(
+            matches!(accept(&mut ui, &latest, "theme li", 0), Accepted::Done(Effect::Theme(name)) if name == "light")
+        );
+        assert!(matches!(
+            accept(&mut ui, &latest, "view kern", 0),
+            Accepted::Done(Effect::None)
+        ));
+        assert_eq!(ui.tab, Tab::Kernels);
+        assert!(matches!(accept(&mut ui, &latest, "gro", 0), Accepted::Wants(line) if line == "group "));
+        assert!(matches!(
+            accept(&mut ui, &latest, "rerun", 0),
+            Accepted::Done(Effect::Rerun)
+        ));
+        for (typed, why) in [
+            ("exprot csv", "no command exprot; did you mean export?"),
+            ("view nothing", "no view nothing"),
+            ("view allerts", "no view allerts; did you mean alerts?"),
+            ("group strem", "kernels are not grouped by strem; did you mean stream?"),
+        ] {
+            match accept(&mut ui, &latest, typed, 0) {
+                Accepted::Refused(found) => assert!(found.starts_with(why), "{typed}: {found}"),
+                other => panic!("{typed}: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Prompt {
     pub error: Option<query::Error>,
     /// The filter before, for when typing is given up.
     pub before: Filter,
+    /// Which of the candidates for a command is chosen.
+    pub chosen: usize,
     recalled: usize,
 }
 
@@ -79,6 +81,7 @@ impl Prompt {
 
     /// The line becomes this.
     pub fn replace(&mut self, text: &str) {
+        self.chosen = 0;
         self.text = text.chars().take(MAX_LINE).collect();
         self.cursor = self.text.len();
     }
@@ -93,14 +96,18 @@ impl Prompt {
         if let Some((line, cursor)) = query::complete::complete(&self.text(), self.cursor, presets) {
             self.text = line.chars().take(MAX_LINE).collect();
             self.cursor = cursor.min(self.text.len());
-            self.check(filter);
+            self.check(presets, filter);
         }
     }
 
-    /// A key was typed; changes `filter` as soon as the line is one.
-    pub fn key(&mut self, key: Key, history: &[String], filter: &mut Filter) -> Typed {
+    /// A key was typed; changes `filter` as soon as the line is one. `presets` are saved filters: names and filters.
+    pub fn key(&mut self, key: Key, history: &[String], presets: &[(String, String)], filter: &mut Filter) -> Typed {
+        let length = self.text.len();
         match key {
             Key::Enter => return Typed::Accepted,
+            // The list of commands goes down from the line; above the line are those typed before.
+            Key::Down if self.asks == Asks::Command && self.recalled == 0 => self.chosen += 1,
+            Key::Up if self.asks == Asks::Command && self.chosen > 0 => self.chosen -= 1,
             Key::Esc | Key::Ctrl('c') => {
                 *filter = self.before.clone();
                 return Typed::GivenUp;
@@ -131,20 +138,32 @@ impl Prompt {
         }
         if self.asks == Asks::Command {
             self.error = None;
+            if self.text.len() != length {
+                self.chosen = 0;
+            }
             return Typed::On;
         }
-        self.check(filter);
+        self.check(presets, filter);
         Typed::On
     }
 
+    /// The line becomes another command.
+    pub fn ask(&mut self, begun: &str, before: Filter) {
+        (self.asks, self.error, self.before) = (Asks::Command, None, before);
+        self.replace(begun);
+    }
+
     /// The last valid filter stays while the line is none.
-    fn check(&mut self, filter: &mut Filter) {
-        match Filter::parse(&self.text()) {
+    fn check(&mut self, presets: &[(String, String)], filter: &mut Filter) {
+        match Filter::parse(&query::with_presets(&self.text(), presets)) {
             Ok(valid) => {
                 *filter = valid;
                 self.error = None;
             }
-            Err(error) => self.error = Some(error),
+            Err(error) => {
+                let column = error.column.min(self.text.len());
+                self.error = Some(query::Error { column, ..error });
+            }
         }
     }
 
@@ -182,15 +201,15 @@ mod tests {
         let mut filter = Filter::default();
         let mut prompt = Prompt::new(filter.clone());
         for c in "gemm (".chars() {
-            prompt.key(Key::Char(c), &[], &mut filter);
+            prompt.key(Key::Char(c), &[], &[], &mut filter);
         }
         assert_eq!(filter.source, "gemm");
         assert_eq!(prompt.error.as_ref().map(|error| error.column), Some(6));
-        prompt.key(Key::Backspace, &[], &mut filter);
+        prompt.key(Key::Backspace, &[], &[], &mut filter);
         assert_eq!(prompt.error, None);
-        assert_eq!(prompt.key(Key::Esc, &[], &mut filter), Typed::GivenUp);
+        assert_eq!(prompt.key(Key::Esc, &[], &[], &mut filter), Typed::GivenUp);
         assert!(filter.is_empty());
-        prompt.key(Key::Up, &["old".into()], &mut filter);
+        prompt.key(Key::Up, &["old".into()], &[], &mut filter);
         assert_eq!(prompt.text(), "old");
     }
 }

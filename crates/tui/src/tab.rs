@@ -47,12 +47,14 @@ use self::samples::SampleTable;
 use self::steps::StepTable;
 use self::transfers::TransferTable;
 use super::Size;
-use super::filterable::{ApiSubject, CopySubject, MarkerSubject};
 use super::key::Key;
+use super::launches;
+use super::relation::Kind;
 use super::views::{View, views};
 use super::widgets::list::{List, ListOf};
-use super::widgets::table::Scene;
-use roctop_model::table::CopyStat;
+use super::widgets::table::{Scene, Table as _};
+use roctop_model::query::Field;
+use roctop_model::snapshot::ApiRow;
 use roctop_model::{Mode, Snapshot, Values};
 use roctop_trace::item::{KernelId, OperationId};
 use roctop_trace::units;
@@ -208,20 +210,27 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     (totals.dispatches, totals.internal) = (calls(false), calls(true));
     totals.kernel_time = kernels.iter().map(|row| row.0.numbers.stat.total).sum();
     values.kernels = Arc::new(kernels.into_iter().map(|row| row.0).collect());
-    let (names, filter, wall) = (&scene.snap.names, &scene.ui.filter, wall(scene.snap));
-    let passes = |row: &CopyStat| filter.accepts(&CopySubject(names, row));
-    let kept: Vec<bool> = values.copies.iter().map(passes).collect();
+    let mut kept = vec![false; values.copies.len()];
+    for row in CopyTable::rows(scene) {
+        if let copies::Row::Alone(at) | copies::Row::Part(_, at) = row {
+            kept[at] = true;
+        }
+    }
     let place = |at: u32| kept[..at as usize].iter().filter(|kept| **kept).count() as u32;
     let sums = Arc::make_mut(&mut values.copy_sums);
     sums.retain(|sum| sum.parts.iter().all(|&at| kept[at as usize]));
     for sum in sums {
         sum.parts.iter_mut().for_each(|at| *at = place(*at));
     }
-    Arc::make_mut(&mut values.copies).retain(passes);
+    retain(Arc::make_mut(&mut values.copies), &kept);
     totals.copies = values.copies.iter().map(|row| row.stat.calls).sum();
-    Arc::make_mut(&mut values.api).retain(|row| filter.accepts(&ApiSubject(names, row, wall)));
+    let calls = ApiTable::rows(scene).into_iter().map(|row| ApiRow {
+        stat: row.stat,
+        ..values.api[row.at].clone()
+    });
+    values.api = Arc::new(calls.collect());
     totals.calls = values.api.iter().map(|row| row.stat.calls).sum();
-    Arc::make_mut(&mut values.markers).retain(|row| filter.accepts(&MarkerSubject(names, row)));
+    retain(Arc::make_mut(&mut values.markers), &markers::passing(scene));
     totals.markers = values.markers.iter().map(|row| row.stat.calls).sum();
     let kernels: HashSet<KernelId> = values.kernels.iter().map(|row| row.id).collect();
     let operations: HashSet<OperationId> = values.api.iter().map(|row| row.id).collect();
@@ -234,14 +243,53 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     values
 }
 
+/// Keeps those elements of a list that `kept` names.
+fn retain<T>(list: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    list.retain(|_| kept.next().is_some_and(|kept| *kept));
+}
+
+/// What the filter does here, where that is not to compare rows; none where it has nothing unusual to say.
+pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<&'static str> {
+    let filter = &scene.ui.filter;
+    let kind = match scene.ui.tab {
+        _ if filter.is_empty() => return None,
+        Tab::Kernels => Kind::Kernels,
+        Tab::Api => Kind::Calls,
+        Tab::Markers => Kind::Ranges,
+        Tab::Copies => Kind::Copies,
+        Tab::Overview | Tab::Timeline | Tab::Running | Tab::Diff => return None,
+        Tab::Devices if !filter.asks_only(|field| !matches!(field, Field::Dev | Field::Dur)) => {
+            return Some("words hide nothing here");
+        }
+        Tab::Processes if !filter.asks_only(|field| !matches!(field, Field::Pid | Field::Rank)) => {
+            return Some("words hide nothing here");
+        }
+        _ => return Some("not used here"),
+    };
+    let of_each = |field: Field| !field.is_of_each() || field.is_of_place();
+    launches::relation(scene, kind).or(match kind {
+        _ if filter.asks_only(of_each) => None,
+        Kind::Kernels => Some("each launch"),
+        Kind::Calls => Some("each call"),
+        _ => Some("rows with any such"),
+    })
+}
+
 /// Why a pane has nothing to show: what is missing and what to do.
 pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<String> {
     let snap = scene.snap;
     if known > 0 && !scene.ui.filter.is_empty() {
-        return vec![
-            format!("0 of {known} match the filter: {}", scene.ui.filter.source),
+        let source = &scene.ui.filter.source;
+        let mut lines = vec![
+            format!("0 of {known} match the filter: {source}"),
             "esc clears it, / changes it".into(),
         ];
+        let is_plain = scene.ui.filter.names_only() && !source.contains(['"', '/', '~']);
+        if is_plain && source.chars().any(char::is_uppercase) {
+            lines.push(format!("capitals match as they are: try {}", source.to_lowercase()));
+        }
+        return lines;
     }
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {

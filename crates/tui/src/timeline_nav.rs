@@ -10,7 +10,8 @@ use super::widgets::table::Scene;
 use super::{Tab, Ui};
 use roctop_model::recall::Recall;
 use roctop_model::{LaneKey, Slice, Snapshot};
-use roctop_trace::item::{Nanos, Span};
+use roctop_ring::record::direction;
+use roctop_trace::item::{KernelId, Nanos, OperationId, Span, TextId};
 
 const MAX_MARKS: usize = 50;
 
@@ -247,4 +248,33 @@ pub(super) fn fold(ui: &mut Ui) {
     }
     ui.track = Some(Track::Lane(LaneKey::Agent(agent)));
     ui.slice = None;
+}
+
+/// The selected slice or row as a term of a filter: the name of a kernel, call, range or direction; a stream, queue, GPU or
+/// thread.
+pub(super) fn term(scene: &Scene<'_>) -> Option<String> {
+    let (ui, snap) = (scene.ui, scene.snap);
+    let names = &snap.names;
+    if let Some((key, begin)) = ui.slice {
+        let what = snap.lane(key)?.at(begin)?.what;
+        let name = match key {
+            LaneKey::Stream(..) | LaneKey::Queue(..) => names.kernel(KernelId(what))?.short.to_string(),
+            LaneKey::Api(..) => names.operation(OperationId(what))?.operation.name.to_string(),
+            LaneKey::Markers(..) | LaneKey::Ranges(_) => names.text(TextId(what)).to_string(),
+            LaneKey::Copies(way) => return Some(format!("dir={}", direction::name(way).to_lowercase())),
+            LaneKey::Agent(_) => return None,
+        };
+        return Some(format!("\"{}\"", name.replace('"', "")));
+    }
+    let gpu = |agent| Some(format!("dev={}", names.agent(agent)?.number));
+    match ui.track? {
+        Track::Lane(LaneKey::Stream(_, stream)) => Some(format!("stream={}", names.stream(stream)?.number)),
+        Track::Lane(LaneKey::Queue(_, queue)) | Track::InQueue(_, queue) => {
+            Some(format!("queue={}", names.queue(queue)?.number))
+        }
+        Track::Lane(LaneKey::Copies(way)) => Some(format!("dir={}", direction::name(way).to_lowercase())),
+        Track::Lane(LaneKey::Agent(agent)) | Track::OnAgent(agent) | Track::AtOnce(agent) => gpu(agent),
+        Track::Gauge(node, _) => Some(format!("dev={}", names.gpu_number(node)?)),
+        track => Some(format!("tid={}", names.thread(track.thread()?)?.tid)),
+    }
 }

@@ -6,9 +6,10 @@ use super::actions::act;
 use super::direction::Way;
 use super::key::Key;
 use super::keymap::{self, Action};
+use super::palette::Accepted;
 use super::prompt::{Asks, Typed};
-use super::{Effect, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
-use roctop_model::Snapshot;
+use super::{Effect, HelpSearch, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
+use roctop_model::{Snapshot, query};
 
 /// The byte that ends typing to the program: ctrl-].
 const LEAVE_KEY: u8 = 0x1d;
@@ -131,7 +132,8 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     let is_command = prompt.asks == Asks::Command;
     if is_command && key == Key::Tab {
         let snap = ui.standing(latest);
-        if let Some(meant) = palette::candidates(ui, &snap, &prompt.text()).into_iter().next() {
+        let found = palette::candidates(ui, &snap, &prompt.text());
+        if let Some(meant) = found.into_iter().nth(prompt.chosen) {
             prompt.replace(&meant.completed());
         }
         ui.prompt = Some(prompt);
@@ -144,21 +146,46 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         ui.prompt = Some(prompt);
         return Effect::None;
     }
+    if key == Key::Ctrl('s') && prompt.asks == Asks::Filter {
+        if prompt.error.is_none() && !filter.is_empty() {
+            remember(&mut ui.prefs.history, filter.source.clone());
+            prompt.ask("save ", filter.clone());
+        }
+        ui.prompt = Some(prompt);
+        return Effect::None;
+    }
     let history = if is_command {
         &ui.prefs.commands
     } else {
         &ui.prefs.history
     };
-    let typed = prompt.key(key, history, filter);
+    let typed = prompt.key(key, history, &ui.prefs.presets, filter);
     match typed {
-        Typed::On => ui.prompt = Some(prompt),
+        Typed::On => {
+            if is_command {
+                let snap = ui.standing(latest);
+                let count = palette::candidates(ui, &snap, &prompt.text()).len();
+                prompt.chosen = prompt.chosen.min(count.saturating_sub(1));
+            }
+            ui.prompt = Some(prompt);
+        }
         Typed::GivenUp => {}
         Typed::Accepted if is_command => {
-            let line = prompt.text().trim().to_string();
-            remember(&mut ui.prefs.commands, line.clone());
-            match palette::run(ui, latest, &line) {
-                Ok(effect) => return effect,
-                Err(why) => ui.say(latest, &why),
+            let line = prompt.text();
+            match palette::accept(ui, latest, &line, prompt.chosen) {
+                Accepted::Done(effect) => {
+                    remember(&mut ui.prefs.commands, line.trim().to_string());
+                    return effect;
+                }
+                Accepted::Wants(line) => {
+                    prompt.replace(&line);
+                    ui.prompt = Some(prompt);
+                }
+                // The line stays, to be mended.
+                Accepted::Refused(message) => {
+                    prompt.error = Some(query::Error { column: 0, message });
+                    ui.prompt = Some(prompt);
+                }
             }
         }
         Typed::Accepted if is_search => {
@@ -183,14 +210,7 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
         return act(ui, latest, Action::Interrupt);
     }
     if let Popup::Help(line) = popup {
-        ui.popup = match key {
-            Key::Char('j') | Key::Down => Some(Popup::Help(line.saturating_add(1).min(100))),
-            Key::Char('k') | Key::Up => Some(Popup::Help(line.saturating_sub(1))),
-            Key::PageDown | Key::Char(' ') => Some(Popup::Help(line.saturating_add(10).min(100))),
-            Key::PageUp => Some(Popup::Help(line.saturating_sub(10))),
-            Key::Esc | Key::Char('?' | 'q') | Key::Enter | Key::F(1) => None,
-            _ => Some(popup),
-        };
+        ui.popup = in_help(ui, line, key);
         return Effect::None;
     }
     if popup == Popup::Columns {
@@ -218,4 +238,41 @@ fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effe
     };
     escalation::wait(ui);
     effect
+}
+
+/// A key in the help, of which `line` is the first line shown.
+fn in_help(ui: &mut Ui, line: u16, key: Key) -> Option<Popup> {
+    let search = &mut ui.help;
+    let line = match key {
+        Key::Esc if search.is_typed || !search.text.is_empty() => {
+            *search = HelpSearch::default();
+            0
+        }
+        Key::Enter if search.is_typed => {
+            search.is_typed = false;
+            line
+        }
+        Key::Backspace if search.is_typed => {
+            search.text.pop();
+            0
+        }
+        Key::Char(c) if search.is_typed => {
+            search.text.push(c);
+            0
+        }
+        Key::Char('/') => {
+            search.is_typed = true;
+            line
+        }
+        Key::Char('j') | Key::Down => line.saturating_add(1).min(100),
+        Key::Char('k') | Key::Up => line.saturating_sub(1),
+        Key::PageDown | Key::Char(' ') => line.saturating_add(10).min(100),
+        Key::PageUp => line.saturating_sub(10),
+        Key::Esc | Key::Char('?' | 'q') | Key::Enter | Key::F(1) => {
+            *search = HelpSearch::default();
+            return None;
+        }
+        _ => line,
+    };
+    Some(Popup::Help(line))
 }

@@ -37,6 +37,20 @@ macro_rules! fields {
                 }
             }
 
+            /// Whether each launch, copy or call of a row has a value of it.
+            pub const fn is_of_each(self) -> bool {
+                matches!(
+                    self,
+                    Self::Dur | Self::Qdly | Self::Bytes | Self::Bw | Self::Grid | Self::Wg | Self::Lds | Self::Scratch
+                        | Self::Tid | Self::Thread
+                ) || self.is_of_place()
+            }
+
+            /// Whether it says where something ran.
+            pub const fn is_of_place(self) -> bool {
+                matches!(self, Self::Dev | Self::Stream | Self::Queue | Self::Pid | Self::Rank)
+            }
+
             /// The field of this name.
             pub fn of(word: &str) -> Option<Self> {
                 Self::ALL.iter().find(|field| field.1 == word).map(|field| field.0)

@@ -4,16 +4,21 @@ use regex::RegexBuilder;
 
 use super::field::{Field, Kind};
 use super::{Bounds, Error, Expr, Text};
-use roctop_trace::units;
+use roctop_trace::{spelling, units};
 
 const DEEPEST: usize = 64;
+/// Words that join terms in other languages.
+const JOINING_WORDS: [(&str, &str); 3] = [("and", "a blank or &"), ("or", "|"), ("not", "!")];
+/// How to look for a text that reads as something else.
+const QUOTE_IT: &str = "quote it to search text";
 
-/// Reads a filter; none for one that says nothing.
-pub(super) fn parse(source: &str) -> Result<Option<Expr>, Error> {
+/// Reads a filter: what it says, and the texts of the terms that all must pass; none for one that says nothing.
+pub(super) fn parse(source: &str) -> Result<Option<(Expr, Vec<String>)>, Error> {
     let mut parser = Parser {
         chars: source.chars().collect(),
         at: 0,
         depth: 0,
+        terms: Vec::new(),
     };
     parser.space();
     if parser.peek().is_none() {
@@ -21,7 +26,7 @@ pub(super) fn parse(source: &str) -> Result<Option<Expr>, Error> {
     }
     let expr = parser.or()?;
     match parser.peek() {
-        None => Ok(Some(expr)),
+        None => Ok(Some((expr, parser.terms))),
         Some(')') => Err(parser.error("no ( before this )")),
         Some(_) => Err(parser.error("expected & or |")),
     }
@@ -31,6 +36,8 @@ struct Parser {
     chars: Vec<char>,
     at: usize,
     depth: usize,
+    /// The terms of the outermost level, as they were typed.
+    terms: Vec<String>,
 }
 
 impl Parser {
@@ -53,10 +60,14 @@ impl Parser {
     }
 
     fn or(&mut self) -> Result<Expr, Error> {
+        let begin = self.at;
         let mut parts = vec![self.and()?];
         while self.peek() == Some('|') {
             self.at += 1;
             parts.push(self.and()?);
+        }
+        if self.depth == 0 && parts.len() > 1 {
+            self.terms = vec![self.text(begin)];
         }
         Ok(if parts.len() == 1 {
             parts.remove(0)
@@ -67,7 +78,7 @@ impl Parser {
 
     fn and(&mut self) -> Result<Expr, Error> {
         self.space();
-        let mut parts = vec![self.unary()?];
+        let mut parts = vec![self.outer_term()?];
         loop {
             self.space();
             match self.peek() {
@@ -76,13 +87,29 @@ impl Parser {
                 Some(_) => {}
             }
             self.space();
-            parts.push(self.unary()?);
+            parts.push(self.outer_term()?);
         }
         Ok(if parts.len() == 1 {
             parts.remove(0)
         } else {
             Expr::And(parts)
         })
+    }
+
+    /// What was typed from `begin` on.
+    fn text(&self, begin: usize) -> String {
+        let text: String = self.chars[begin..self.at].iter().collect();
+        text.trim().to_string()
+    }
+
+    /// A term, whose text is kept if it is one of the outermost.
+    fn outer_term(&mut self) -> Result<Expr, Error> {
+        let begin = self.at;
+        let expr = self.unary()?;
+        if self.depth == 0 {
+            self.terms.push(self.text(begin));
+        }
+        Ok(expr)
     }
 
     fn unary(&mut self) -> Result<Expr, Error> {
@@ -143,20 +170,73 @@ impl Parser {
         }
         let word: String = self.chars[begin..self.at].iter().collect();
         if let Some(field) = Field::of(&word)
+            && !self.is_template()
             && let Some(operator) = self.operator_of(field)
         {
             return self.comparison(field, operator);
         }
         self.at = begin;
-        if let Some(counter) = self.counter() {
+        if Field::of(&word.to_lowercase()).is_none()
+            && let Some(counter) = self.counter()
+        {
             return Ok(counter);
         }
+        self.at = begin;
+        self.refuse_unknown_field()?;
         self.at = begin;
         let word = self.run();
         if word.is_empty() {
             return Err(self.error("expected a word"));
         }
+        if let Some(name) = word.strip_prefix('@') {
+            return Err(error_at(begin, format!("no saved filter {name:?}; {QUOTE_IT}")));
+        }
+        if let Some((_, sign)) = JOINING_WORDS.iter().find(|known| known.0 == word) {
+            return Err(error_at(begin, format!("{word} is written {sign}; {QUOTE_IT}")));
+        }
         Ok(Expr::Name(Text::Word(word)))
+    }
+
+    /// Whether arguments of a template follow, as in `vec<float>` and `Cijk<3>`.
+    fn is_template(&self) -> bool {
+        let rest = self.chars[self.at..].iter().take_while(|c| !c.is_whitespace());
+        self.peek() == Some('<') && rest.skip(1).any(|c| *c == '>')
+    }
+
+    /// An error if what follows is a comparison with a field that there is not.
+    fn refuse_unknown_field(&mut self) -> Result<(), Error> {
+        let begin = self.at;
+        while self.peek().is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            self.at += 1;
+        }
+        let word: String = self.chars[begin..self.at].iter().collect();
+        let (end, is_template) = (self.at, self.is_template());
+        self.space();
+        let is_apart = self.at > end;
+        let Some(operator) = self.operator().filter(|_| !word.is_empty() && !is_template) else {
+            return Ok(());
+        };
+        // Behind a blank these begin a term: a regular expression.
+        if operator.ends_with('~') && is_apart {
+            return Ok(());
+        }
+        if operator == "=" && self.peek() == Some('=') {
+            let hint = format!("== is no operator: compare with one =, as in dev=0; {QUOTE_IT}");
+            return Err(error_at(self.at - 1, hint));
+        }
+        self.space();
+        let value = self.run();
+        let digits = value.trim_start_matches('-');
+        let is_amount = !operator.ends_with('~') && digits.starts_with(|c: char| c.is_ascii_digit());
+        let meant = spelling::nearest(&word, Field::ALL.iter().map(|field| field.1));
+        match meant {
+            Some(meant) => Err(error_at(
+                begin,
+                format!("no field {word:?}; did you mean {meant}? ({QUOTE_IT})"),
+            )),
+            None if is_amount => Err(error_at(begin, format!("no field {word:?} ({QUOTE_IT})"))),
+            None => Ok(()),
+        }
     }
 
     /// A hardware counter with its comparison: a name that begins with a capital, an operator, numbers. None when it is
@@ -215,6 +295,10 @@ impl Parser {
         let operator_at = (0..self.at).rfind(|&at| !self.chars[at].is_whitespace());
         let operator_at = (operator_at.unwrap_or(0) + 1).saturating_sub(operator.len());
         let negated = operator.starts_with('!');
+        if operator == "=" && self.peek() == Some('=') {
+            let hint = format!("== is no operator: compare with one =, as in {}=…", field.word());
+            return Err(error_at(self.at - 1, hint));
+        }
         if field.kind() == Kind::Text {
             return match operator {
                 "~" | "!~" => Ok(Expr::Text(field, vec![self.bare_regex()?], negated)),
@@ -235,6 +319,11 @@ impl Parser {
         let value = self.run();
         if value.is_empty() {
             return Err(self.error(format!("expected {}", expected(field))));
+        }
+        if value.contains(',') && !matches!(operator, "=" | "!=") {
+            let comma = begin + value.chars().take_while(|c| *c != ',').count();
+            let hint = "a list goes with = and != alone; decimals have a point, as in 1.5ms";
+            return Err(error_at(comma, hint));
         }
         let mut share = false;
         let mut bounds = Vec::new();
@@ -472,4 +561,83 @@ fn size(unit: &str) -> Option<f64> {
     } else {
         1000f64.powi(letter)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::query::Filter;
+
+    /// What each input is: a filter of so many terms, or an error whose message has this.
+    const INPUTS: [(&str, Result<usize, &str>); 50] = [
+        ("gemm", Ok(1)),
+        ("gemm dur>700us dev=0", Ok(3)),
+        ("gemm & (dur>1ms | stream=3)", Ok(2)),
+        ("gemm | memset", Ok(1)),
+        ("vec<float>", Ok(1)),
+        ("Cijk<3>", Ok(1)),
+        ("std::vec<3>", Ok(1)),
+        ("max<float>", Ok(1)),
+        ("dev<int>", Ok(1)),
+        ("reduce<4> dur>1us", Ok(2)),
+        ("operator->", Ok(1)),
+        ("a=b", Ok(1)),
+        ("\"foo=3\"", Ok(1)),
+        ("\"a == b\"", Ok(1)),
+        ("SQ_WAVES>50k", Ok(1)),
+        ("TCC_HIT[1]=40..60", Ok(1)),
+        ("dur > 1ms", Ok(1)),
+        ("gemm !~memset", Ok(2)),
+        ("dur=1ms,5ms", Ok(1)),
+        ("stream=..3 queue=2..4", Ok(2)),
+        ("thread~worker total>1%", Ok(2)),
+        ("~Foo", Ok(1)),
+        ("/a=3/", Ok(1)),
+        ("", Ok(0)),
+        ("dru>600us", Err("no field \"dru\"; did you mean dur?")),
+        ("dru > 600us", Err("did you mean dur?")),
+        ("Dur>600us", Err("did you mean dur?")),
+        ("DEV=0", Err("did you mean dev?")),
+        ("duration>3", Err("no field \"duration\"")),
+        ("strem=0", Err("did you mean stream?")),
+        ("byte>=1MiB", Err("did you mean bytes?")),
+        ("nmae~gemm", Err("did you mean name?")),
+        ("gemm dru>600us", Err("did you mean dur?")),
+        ("(gemm | dru>600us)", Err("did you mean dur?")),
+        ("foo=3", Err("no field \"foo\" (quote it to search text)")),
+        ("foo>3us", Err("no field \"foo\"")),
+        ("latency < 1.5ms", Err("no field \"latency\"")),
+        ("gemm_x>=64KiB", Err("no field \"gemm_x\"")),
+        ("vec<3", Err("did you mean dev?")),
+        ("dev==0", Err("== is no operator: compare with one =, as in dev=")),
+        ("foo==3", Err("== is no operator")),
+        ("operator==", Err("quote it to search text")),
+        ("dur == 1ms", Err("== is no operator")),
+        ("dur>1,5ms", Err("decimals have a point, as in 1.5ms")),
+        ("dur<=1ms,2ms", Err("a list goes with = and != alone")),
+        ("dur<1ms and bytes>2", Err("and is written a blank or &")),
+        ("gemm or memset", Err("or is written |")),
+        ("not gemm", Err("not is written !")),
+        ("@nope", Err("no saved filter \"nope\"")),
+        ("dev=abc", Err("expected a number")),
+    ];
+
+    #[test]
+    fn misspelt_filters_are_errors_with_a_suggestion() {
+        for (source, expected) in INPUTS {
+            let found = Filter::parse(source).map(|filter| filter.terms.len());
+            match (found, expected) {
+                (Ok(terms), Ok(expected)) => assert_eq!(terms, expected, "{source}"),
+                (Err(error), Err(part)) => assert!(error.message.contains(part), "{source}: {}", error.message),
+                (found, expected) => panic!("{source}: {found:?}, not {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn terms_are_kept_as_typed() {
+        let terms = |source: &str| Filter::parse(source).unwrap().terms;
+        assert_eq!(terms(" gemm &dur > 1ms  !(a | b) "), ["gemm", "dur > 1ms", "!(a | b)"]);
+        assert_eq!(terms("a b | c"), ["a b | c"]);
+        assert_eq!(terms("(a b)"), ["(a b)"]);
+    }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::setting::set;
-use super::{FORMATS, NAME_FORMS, SIGNALS};
+use super::{COMMANDS, FORMATS, NAME_FORMS, SIGNALS, hint};
+use crate::keymap::KEYMAP;
 use crate::track::Layout;
 use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, jump, keymap, list};
 use roctop_model::query::Filter;
@@ -49,7 +50,11 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
         "q" => Ok(actions::act(ui, latest, keymap::Action::Quit)),
         // `export` and `diff` without a word are actions.
         name => {
-            let action = keymap::named(ui.tab, name).ok_or_else(|| format!("no command {name}; tab shows them"))?;
+            let action = keymap::named(ui.tab, name).ok_or_else(|| {
+                let commands = COMMANDS.iter().map(|command| command.0);
+                let names: Vec<&str> = commands.chain(KEYMAP.iter().map(|binding| binding.name)).collect();
+                format!("no command {name}{}", hint(name, &names))
+            })?;
             Ok(actions::act(ui, latest, action))
         }
     }
@@ -57,7 +62,8 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
 
 fn view(ui: &mut Ui, name: &str) -> Done {
     let known = Tab::ALL.iter().find(|tab| tab.row().word.eq_ignore_ascii_case(name));
-    ui.show(*known.ok_or_else(|| format!("no such view: {name}"))?);
+    let names = Tab::ALL.map(|tab| tab.row().word);
+    ui.show(*known.ok_or_else(|| format!("no view {name}{}", hint(name, &names)))?);
     Ok(Effect::None)
 }
 
@@ -68,7 +74,12 @@ fn filter(ui: &mut Ui, source: &str) -> Done {
 
 fn group(ui: &mut Ui, word: &str) -> Done {
     let known = Grouping::ALL.iter().find(|known| known.1 == word);
-    ui.prefs.grouping = known.ok_or_else(|| format!("kernels cannot be grouped by {word}"))?.0;
+    ui.prefs.grouping = known
+        .ok_or_else(|| {
+            let names = Grouping::ALL.map(|known| known.1);
+            format!("kernels are not grouped by {word}{}", hint(word, &names))
+        })?
+        .0;
     ui.show(Tab::Kernels);
     ui.tables[Pane::Kernels as usize].selected = None;
     Ok(Effect::None)

@@ -11,7 +11,6 @@ use crate::widgets::table::{self, Scene, Table};
 use crate::{Size, Tab};
 use roctop_model::Snapshot;
 use roctop_model::analysis::{Alert, Evidence};
-use roctop_model::query::{Field, Subject, Value};
 use roctop_trace::units;
 
 /// An alert: its place in the analysis, the worst first, and what stays when that changes.
@@ -67,7 +66,7 @@ impl Table for AlertTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).text.clone()),
-            text: Shown::Own(|row, scene, _| format!("▲ {}", source(row, scene).text)),
+            text: Shown::Own(|row, scene, width| units::elide_words(&format!("▲ {}", source(row, scene).text), width)),
         },
         Column {
             title: "WHY ",
@@ -80,9 +79,9 @@ impl Table for AlertTable {
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        // The filter hides no alert.
         let alerts = scene.snap.analysis().alerts.iter().enumerate();
-        let passing = alerts.filter(|(_, alert)| scene.ui.filter.accepts(&AlertSubject { alert }));
-        passing.map(|(at, alert)| Row(at, identity(alert))).collect()
+        alerts.map(|(at, alert)| Row(at, identity(alert))).collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
@@ -114,19 +113,6 @@ impl Table for AlertTable {
     }
 }
 
-struct AlertSubject<'a> {
-    alert: &'a Alert,
-}
-
-impl Subject for AlertSubject<'_> {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(&self.alert.text) || test(self.alert.rule.word())
-    }
-    fn value(&self, _: Field) -> Value<'_> {
-        Value::None
-    }
-}
-
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let of = units::duration(scene.snap.analysis().stretch.duration());
@@ -139,7 +125,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         let alert = source(&row, scene);
         let inner = canvas.frame(lower, alert.rule.word(), "");
         let room = inner.width.saturating_sub(2);
-        let text = units::elide(&alert.text, room as usize);
+        let text = units::elide_words(&alert.text, room as usize);
         canvas.say(inner.x + 1, inner.y, &text, room, Role::Accent);
         for (y, line) in (inner.y + 1..inner.bottom()).zip(words(&alert.why, room as usize)) {
             canvas.say(inner.x + 1, y, &line, room, Role::Text);

@@ -8,13 +8,16 @@ use crate::Pane;
 use crate::Size;
 use crate::filterable::{ApiSubject, domain};
 use crate::jump::{self, Target};
+use crate::launches::{self, Passing};
+use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth};
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::analysis::rules::launches;
+use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::snapshot::ApiRow;
 use roctop_model::stats::Stat;
 use roctop_trace::item::OperationId;
@@ -23,15 +26,18 @@ use roctop_trace::units;
 /// An operation, and its place in the snapshot, which changes when others are called for the first time.
 #[derive(Clone)]
 pub(crate) struct Row {
-    at: usize,
+    pub(crate) at: usize,
     id: OperationId,
+    /// Of the calls that pass the filter.
+    pub(crate) stat: Stat,
+    is_estimate: bool,
 }
 
 pub(crate) struct ApiTable;
 
 impl HasStat for Row {
-    fn stat<'a>(&'a self, scene: &Scene<'a>) -> &'a Stat {
-        &source(self, scene).stat
+    fn stat<'a>(&'a self, _: &Scene<'a>) -> &'a Stat {
+        &self.stat
     }
 }
 
@@ -56,8 +62,24 @@ fn blocks(row: &Row, scene: &Scene<'_>) -> bool {
     scene.snap.names.blocks(source(row, scene).id)
 }
 
+/// Calls that failed; not known of a part of the calls.
+fn errors(row: &Row, scene: &Scene<'_>) -> Option<u64> {
+    let source = source(row, scene);
+    (row.stat.calls == source.stat.calls || source.errors == 0).then_some(source.errors)
+}
+
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
-    source(row, scene).stat.total as f64 / wall(scene.snap) as f64
+    row.stat.total as f64 / wall(scene.snap) as f64
+}
+
+/// Of an operation, the calls that pass what the filter asks of each.
+fn passing(scene: &Scene<'_>, source: &ApiRow, rest: &Filter) -> Option<Passing> {
+    let counted = launches::of(scene, Kind::Calls).passing(source.id.0, &source.stat, |_| true);
+    let is_exact = counted.as_ref().is_some_and(|counted| !counted.is_estimate);
+    if !is_exact && rest.asks_only(|field| field == Field::Dur) {
+        return launches::by_duration(&source.stat, rest).or(counted);
+    }
+    counted
 }
 
 impl Table for ApiTable {
@@ -88,12 +110,10 @@ impl Table for ApiTable {
             name: "Calls",
             width: 8,
             rank: 1,
-            worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
-            text: Shown::Count,
+            worth: |row, _| Worth::whole(row.stat.calls),
+            text: Shown::Own(|row, _, _| launches::count_text(&row.stat, row.is_estimate)),
         },
-        Column::times("TOTAL", "Total_ns", 0, |row, scene| {
-            Worth::whole(source(row, scene).stat.total)
-        }),
+        Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
         Column {
             title: "%WALL",
             name: "Share_of_wall",
@@ -111,10 +131,11 @@ impl Table for ApiTable {
             name: "Errors",
             width: 6,
             rank: 4,
-            worth: |row, scene| Worth::whole(source(row, scene).errors),
-            text: Shown::Own(|row, scene, _| match source(row, scene).errors {
-                0 => "0".into(),
-                errors => format!("{} ▲", units::count(errors)),
+            worth: |row, scene| Worth::maybe(errors(row, scene)),
+            text: Shown::Own(|row, scene, _| match errors(row, scene) {
+                None => units::MISSING.into(),
+                Some(0) => "0".into(),
+                Some(errors) => format!("{} ▲", units::count(errors)),
             }),
         },
         Column {
@@ -131,13 +152,50 @@ impl Table for ApiTable {
                 }
             }),
         },
+        Column {
+            title: "≈",
+            name: "Is_estimate",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, _| Worth::whole(u64::from(row.is_estimate)),
+            text: Shown::Plain,
+        },
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Calls) {
+            Heading::Absent
+        } else {
+            Heading::Usual
+        }
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let (names, whole) = (&scene.snap.names, wall(scene.snap));
         let all = scene.snap.values.api.iter().enumerate();
-        all.filter(|(_, row)| scene.ui.filter.accepts(&ApiSubject(names, row, whole)))
-            .map(|(at, row)| Row { at, id: row.id })
+        let row = |at, source: &ApiRow, passing: Passing| Row {
+            at,
+            id: source.id,
+            stat: passing.stat,
+            is_estimate: passing.is_estimate,
+        };
+        let own = all.clone().filter_map(|(at, source)| {
+            let passing = match scene.ui.filter.launches(&ApiSubject(names, source, whole)) {
+                Launches::None => return None,
+                Launches::All => Passing::exact(source.stat.clone()),
+                Launches::Some(rest) => passing(scene, source, &rest)?,
+            };
+            Some(row(at, source, passing))
+        });
+        let own: Vec<Row> = own.collect();
+        let related = if own.is_empty() {
+            launches::related(scene, Kind::Calls)
+        } else {
+            None
+        };
+        let Some(related) = related else { return own };
+        let of = |source: &ApiRow| related.passing(source.id.0, &source.stat, |_| true);
+        all.filter_map(|(at, source)| Some(row(at, source, of(source)?)))
             .collect()
     }
 

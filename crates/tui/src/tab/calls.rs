@@ -3,8 +3,10 @@
 use super::api::{name, without_hip};
 use super::wall;
 use crate::Pane;
-use crate::filterable::{SliceSubject, thread_of};
+use crate::filterable::thread_of;
 use crate::jump::Target;
+use crate::launches;
+use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
@@ -208,7 +210,8 @@ impl Table for CallTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<CallRow> {
         let snap = scene.snap;
-        let passes = |key, slice: &Slice| scene.ui.filter.accepts(&SliceSubject { snap, key, slice });
+        let related = launches::known(scene, Kind::Calls);
+        let passes = |key, slice: &Slice| launches::is_listed(scene, related.as_deref(), (key, slice));
         let mut rows = Vec::new();
         for call in snap.open.iter().flat_map(|open| &open.calls) {
             let slice = Slice {

@@ -8,6 +8,8 @@ use crate::Pane;
 use crate::Size;
 use crate::filterable::CopySubject;
 use crate::jump::Target;
+use crate::launches;
+use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
@@ -264,11 +266,24 @@ impl Table for CopyTable {
         let is_alone = |at: &usize| values.copy_sums.iter().all(|sum| !sum.parts.contains(&(*at as u32)));
         let alone = (0..values.copies.len()).filter(is_alone).map(Row::Alone);
         let names = &scene.snap.names;
-        let passes = |row: &Row| {
-            let copies = source(row, scene);
-            copies.stat.calls > 0 && scene.ui.filter.accepts(&CopySubject(names, copies))
+        let rows: Vec<Row> = alone
+            .chain(sums)
+            .filter(|row| source(row, scene).stat.calls > 0)
+            .collect();
+        let passes = |row: &&Row| scene.ui.filter.accepts(&CopySubject(names, source(row, scene)));
+        let own: Vec<Row> = rows.iter().filter(passes).copied().collect();
+        let related = if own.is_empty() {
+            launches::related(scene, Kind::Copies)
+        } else {
+            None
         };
-        alone.chain(sums).filter(passes).collect()
+        let Some(related) = related else { return own };
+        let routes = related.ids();
+        let belongs = |row: &Row| match *row {
+            Row::Alone(at) | Row::Part(_, at) => routes.contains(&(at as u32)),
+            Row::Sum(at) => values.copy_sums[at].parts.iter().any(|part| routes.contains(part)),
+        };
+        rows.into_iter().filter(belongs).collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {

@@ -257,7 +257,7 @@ impl Table for DeviceTable {
                 });
             }
         }
-        rows.retain(|row| scene.ui.filter.accepts(&DeviceSubject { row, scene }));
+        rows.retain(|row| scene.ui.filter.accepts(&DeviceSubject { row }));
         rows
     }
 
@@ -321,12 +321,15 @@ impl Table for DeviceTable {
 
 struct DeviceSubject<'a> {
     row: &'a Row,
-    scene: &'a Scene<'a>,
 }
 
 impl Subject for DeviceSubject<'_> {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(&label(self.row, self.scene.snap)) || test(&product(self.row, self.scene))
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    /// Words hide no device.
+    fn is_named(&self) -> bool {
+        false
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {

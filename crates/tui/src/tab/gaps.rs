@@ -118,15 +118,14 @@ impl Table for GapTable {
             .iter()
             .flat_map(|usage| &usage.gaps)
             .copied()
+            .filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
             .collect();
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
         let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
             host: host::during(snap, &gap),
             gap,
         });
-        with_host
-            .filter(|row| scene.ui.filter.accepts(&GapSubject { row, scene }))
-            .collect()
+        with_host.collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
@@ -151,20 +150,23 @@ impl Table for GapTable {
 }
 
 struct GapSubject<'a> {
-    row: &'a Row,
+    gap: &'a Gap,
     scene: &'a Scene<'a>,
 }
 
 impl Subject for GapSubject<'_> {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        let call = self.row.host.operation();
-        call.is_some_and(|id| test(super::api::name(self.scene, id))) || test(&kernel(self.row, self.scene))
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    /// Words hide no gap.
+    fn is_named(&self) -> bool {
+        false
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur => Value::whole(self.row.gap.span.duration()),
+            Field::Dur => Value::whole(self.gap.span.duration()),
             Field::Dev => {
-                let agent = self.scene.snap.names.agent(self.row.gap.agent);
+                let agent = self.scene.snap.names.agent(self.gap.agent);
                 let gpu = agent.filter(|agent| agent.kind == AgentKind::Gpu);
                 gpu.map_or(Value::None, |agent| Value::Number(f64::from(agent.number)))
             }

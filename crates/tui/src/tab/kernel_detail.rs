@@ -4,13 +4,18 @@ use ratatui::layout::Rect;
 
 use super::kernel_rows::{Row, What, delay, members};
 use super::kernels::{name, source};
+use crate::filterable::{PlaceSubject, SliceSubject};
+use crate::launches;
+use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left};
 use crate::widgets::chart;
 use crate::widgets::history;
 use crate::widgets::table::Scene;
 use crate::{NameForm, Size};
+use roctop_model::Slice;
 use roctop_model::analysis::usage;
+use roctop_model::table::Cell;
 use roctop_trace::item::KernelId;
 use roctop_trace::units;
 
@@ -50,9 +55,14 @@ fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
 /// The slowest calls that are kept, and when.
 fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
     let lanes = scene.snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
-    let own = lanes
-        .flat_map(|lane| lane.recent(LOOKED_AT))
-        .filter(|slice| slice.what == id.0);
+    // If the filter names other things, all launches of the kernel are shown.
+    let is_all = launches::relation(scene, Kind::Kernels).is_some();
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    let passes = |key, slice: &Slice| is_all || filter.accepts(&SliceSubject { snap, key, slice });
+    let own = lanes.flat_map(|lane| {
+        let own = lane.recent(LOOKED_AT).filter(|slice| slice.what == id.0);
+        own.filter(move |slice| passes(lane.key, slice))
+    });
     let mut worst: Vec<(u64, u64)> = Vec::with_capacity(4);
     for slice in own {
         let key = (slice.span.duration(), slice.span.begin);
@@ -255,7 +265,11 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let names = &scene.snap.names;
     canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
     let Some(kernel) = source(row, scene) else { return };
-    let mut cells: Vec<_> = kernel.numbers.cells.iter().collect();
+    let passes = |cell: &&Cell| {
+        let place = scene.snap.values.places.get(cell.place as usize);
+        place.is_none_or(|place| scene.ui.filter.accepts(&PlaceSubject(names, *place)))
+    };
+    let mut cells: Vec<_> = kernel.numbers.cells.iter().filter(passes).collect();
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
     for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
         let mut say = |text: &str, role| {

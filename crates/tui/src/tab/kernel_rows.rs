@@ -1,9 +1,12 @@
 //! The rows of the kernels' table: by name, or put together by stream, GPU, process or marker.
 
 use crate::Grouping;
-use crate::filterable::{KernelSubject, MarkerSubject, SliceSubject};
+use crate::filterable::{KernelSubject, PlaceSubject, SliceSubject};
+use crate::launches::{self, Passing};
+use crate::relation::Kind;
 use crate::widgets::table::Scene;
 use roctop_model::analysis::usage::has_kernels;
+use roctop_model::query::{Field, Launches};
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::{Quantiles, Stat, Sum};
 use roctop_model::table::{MarkerStat, Place};
@@ -31,6 +34,8 @@ pub(crate) struct Row {
     pub(crate) what: What,
     pub(crate) key: u64,
     pub(crate) stat: Stat,
+    /// The numbers are not counted one by one.
+    pub(crate) is_estimate: bool,
     pub(crate) internal: bool,
 }
 
@@ -39,41 +44,76 @@ pub(crate) fn delay(row: &KernelRow) -> Option<u64> {
     row.numbers.delay.checked_div(row.numbers.delayed)
 }
 
-/// The durations of a kernel in the places that pass the filter; none when no place does.
-fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> bool) -> Option<Stat> {
-    let (snap, filter) = (scene.snap, &scene.ui.filter);
-    let whole = snap.values.totals.kernel_time;
-    Snapshot::within(row, |cell| {
-        let place = snap.values.places.get(cell.place as usize).copied();
-        also(place)
-            && filter.accepts(&KernelSubject {
-                names: &snap.names,
-                id: row.id,
-                place,
-                here: &cell.sum,
-                row: &row.numbers.stat,
-                shape: &row.numbers.shape,
-                delay: delay(row),
-                whole,
-                counted: &|name| kernel_counters::value(snap, row, name),
-            })
-    })
+/// Of a kernel, the launches in some places that pass the filter; none when none does.
+fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> bool) -> Option<Passing> {
+    let (snap, stat) = (scene.snap, &row.numbers.stat);
+    let subject = KernelSubject {
+        names: &snap.names,
+        row,
+        whole: snap.values.totals.kernel_time,
+        counted: &|name| kernel_counters::value(snap, row, name),
+    };
+    let in_places = |takes: &dyn Fn(Option<Place>) -> bool| {
+        let place = |at: u32| snap.values.places.get(at as usize).copied();
+        Snapshot::within(row, |cell| takes(place(cell.place)))
+    };
+    match scene.ui.filter.launches(&subject) {
+        Launches::None => None,
+        Launches::All => in_places(&also).map(Passing::exact),
+        Launches::Some(rest) if rest.asks_only(Field::is_of_place) => {
+            let passes = |place: Option<Place>| {
+                also(place) && place.is_none_or(|place| rest.accepts(&PlaceSubject(&snap.names, place)))
+            };
+            in_places(&passes).map(Passing::exact)
+        }
+        Launches::Some(rest) => {
+            let here = in_places(&also)?;
+            let counted = launches::of(scene, Kind::Kernels).passing(row.id.0, &here, |place| also(Some(place)));
+            let is_whole = here.calls == stat.calls;
+            if is_whole
+                && rest.asks_only(|field| field == Field::Dur)
+                && counted.as_ref().is_none_or(|counted| counted.is_estimate)
+            {
+                return launches::by_duration(stat, &rest).or(counted);
+            }
+            counted
+        }
+    }
+}
+
+/// The same of all kernels. If the filter names none, those that belong to what it names.
+fn all_passing(scene: &Scene<'_>, also: impl Fn(Option<Place>) -> bool + Copy) -> Vec<(usize, Passing)> {
+    let kernels = scene.snap.values.kernels.iter().enumerate();
+    let own: Vec<_> = kernels
+        .clone()
+        .filter_map(|(at, row)| Some((at, passing(scene, row, also)?)))
+        .collect();
+    if !own.is_empty() || !scene.ui.filter.has_names() {
+        return own;
+    }
+    let related = launches::of(scene, Kind::Kernels);
+    if related.related.is_none() {
+        return own;
+    }
+    let of = |row: &KernelRow| related.passing(row.id.0, &row.numbers.stat, |place| also(Some(place)));
+    kernels.filter_map(|(at, row)| Some((at, of(row)?))).collect()
 }
 
 pub(crate) fn by_name(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
-    let rows = snap.values.kernels.iter().enumerate().filter_map(|(at, row)| {
-        let stat = if scene.ui.filter.is_empty() {
-            row.numbers.stat.clone()
-        } else {
-            passing(scene, row, |_| true)?
-        };
-        Some(Row {
-            what: What::Kernel(at),
-            key: u64::from(row.id.0),
-            stat,
-            internal: snap.names.is_internal(row.id),
-        })
+    let kernels = &snap.values.kernels;
+    let passing = if scene.ui.filter.is_empty() {
+        let all = kernels.iter().map(|row| Passing::exact(row.numbers.stat.clone()));
+        all.enumerate().collect()
+    } else {
+        all_passing(scene, |_| true)
+    };
+    let rows = passing.into_iter().map(|(at, passing)| Row {
+        what: What::Kernel(at),
+        key: u64::from(kernels[at].id.0),
+        stat: passing.stat,
+        is_estimate: passing.is_estimate,
+        internal: snap.names.is_internal(kernels[at].id),
     });
     rows.collect()
 }
@@ -92,14 +132,10 @@ pub(crate) fn members(scene: &Scene<'_>, row: &Row) -> Vec<(KernelId, Sum)> {
     if matches!(row.what, What::Kernel(_) | What::Marker(_)) {
         return Vec::new();
     }
-    let kernels = scene.snap.values.kernels.iter();
-    let mut found: Vec<(KernelId, Sum)> = kernels
-        .filter_map(|kernel| {
-            Some((
-                kernel.id,
-                passing(scene, kernel, |place| of(scene, place) == row.what)?.sum(),
-            ))
-        })
+    let kernels = &scene.snap.values.kernels;
+    let passing = all_passing(scene, |place| of(scene, place) == row.what).into_iter();
+    let mut found: Vec<(KernelId, Sum)> = passing
+        .map(|(at, passing)| (kernels[at].id, passing.stat.sum()))
         .collect();
     found.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.total));
     found
@@ -140,12 +176,10 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
         }
     }
     let rows = kinds.into_iter().filter_map(|what| {
-        let mut sum = Sum::default();
-        for row in &*snap.values.kernels {
-            let stat = passing(scene, row, |place| of(scene, place) == what);
-            if let Some(stat) = stat {
-                sum.merge(&stat.sum());
-            }
+        let (mut sum, mut is_estimate) = (Sum::default(), false);
+        for (_, passing) in all_passing(scene, |place| of(scene, place) == what) {
+            sum.merge(&passing.stat.sum());
+            is_estimate |= passing.is_estimate;
         }
         (sum.calls > 0).then(|| {
             let mut stat = Stat::from(sum);
@@ -154,6 +188,7 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
                 what,
                 key: 0,
                 stat,
+                is_estimate,
                 internal: false,
             }
         })
@@ -166,8 +201,8 @@ pub(crate) fn by_place(scene: &Scene<'_>) -> Vec<Row> {
 pub(crate) fn by_marker(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
     let markers = snap.values.markers.iter().enumerate();
-    let with_work = markers
-        .filter(|(_, marker)| marker.work.kernels > 0 && scene.ui.filter.accepts(&MarkerSubject(&snap.names, marker)));
+    let passing = super::markers::passing(scene);
+    let with_work = markers.filter(|(at, marker)| marker.work.kernels > 0 && passing[*at]);
     let of = |marker: &MarkerStat| {
         let (work, (last, quantiles)) = (marker.work, marker.kernels);
         let mut stat = Stat::from(Sum {
@@ -184,6 +219,7 @@ pub(crate) fn by_marker(scene: &Scene<'_>) -> Vec<Row> {
         what: What::Marker(Some(at)),
         key: u64::from(marker.id),
         stat: of(marker),
+        is_estimate: false,
         internal: false,
     });
     rows.collect()

@@ -9,10 +9,12 @@ use super::{counters, kernel_detail};
 
 use crate::Pane;
 use crate::jump::{self, Target};
+use crate::launches;
+use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth};
 use crate::widgets::row_cache::Basis;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
@@ -95,7 +97,20 @@ fn label(row: &Row, scene: &Scene<'_>, width: usize) -> String {
         .filter(|_| scene.ui.prefs.names == NameForm::Short)
         .map_or(0, |known| known.common);
     let room = width.saturating_sub(2);
-    format!("{letter} {}", units::elide_around(&name, room, keep as usize))
+    let is_parted = known.is_some() && scene.ui.prefs.names != NameForm::Mangled;
+    let parts = is_parted.then(|| units::elide_parts(&name, room, visible(scene).into_iter()));
+    let parts = parts.flatten();
+    let text = parts.unwrap_or_else(|| units::elide_around(&name, room, keep as usize));
+    format!("{letter} {text}")
+}
+
+/// Names of the kernels that are on screen, or nearly.
+fn visible<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
+    let rows = table::sorted::<KernelTable>(scene);
+    let from = scene.ui.tables[KernelTable::PANE as usize].first_row();
+    let near = rows.iter().skip(from).take(usize::from(scene.ui.size.1));
+    let known = near.filter_map(|row| scene.snap.names.kernel(source(row, scene)?.id));
+    known.map(|name| &*name.short).collect()
 }
 
 /// The columns of counters.
@@ -151,7 +166,7 @@ impl Table for KernelTable {
             width: 8,
             rank: 1,
             worth: |row, _| Worth::whole(row.stat.calls),
-            text: Shown::Count,
+            text: Shown::Own(|row, _, _| launches::count_text(&row.stat, row.is_estimate)),
         },
         Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
         Column {
@@ -188,9 +203,20 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
             text: Shown::Own(|row, scene, width| chart::trailing(&trend(row, scene, 20), width)),
         },
+        Column {
+            title: "≈",
+            name: "Is_estimate",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, _| Worth::whole(u64::from(row.is_estimate)),
+            text: Shown::Plain,
+        },
     ];
 
     fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Kernels) {
+            return Heading::Absent;
+        }
         match COUNTERS.iter().position(|counter| *counter == column) {
             None => Heading::Usual,
             Some(number) => match kernel_counters::columns(scene.snap).get(number) {
@@ -217,7 +243,8 @@ impl Table for KernelTable {
         let time: u64 = rows.iter().map(|row| row.stat.total).sum();
         let share = time as f64 / values.totals.kernel_time.max(1) as f64;
         let (rows, all) = (rows.len(), values.kernels.len());
-        format!("{rows} of {all} kernels · {} % of time", units::percent(share))
+        let sign = estimated(scene);
+        format!("{sign}{rows} of {all} kernels · {} % of time", units::percent(share))
     }
 
     fn basis(scene: &Scene<'_>) -> Option<Basis> {
@@ -281,6 +308,16 @@ impl Table for KernelTable {
     }
 }
 
+/// A sign in front of what rests on estimates.
+fn estimated(scene: &Scene<'_>) -> &'static str {
+    let rows = table::sorted::<KernelTable>(scene);
+    if rows.iter().any(|row| row.is_estimate) {
+        "≈ "
+    } else {
+        ""
+    }
+}
+
 /// Draws the table of kernels in a box, with at most the columns of `rank`.
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
     let all = KernelTable::all(scene);
@@ -292,7 +329,11 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
     };
     let count = match scene.ui.prefs.grouping {
         Grouping::Name if rows == all => format!("{bound}{all} kernels"),
-        Grouping::Name => format!("{bound}{rows} of {all} kernels"),
+        Grouping::Name => {
+            let relation = launches::relation(scene, Kind::Kernels);
+            let relation = relation.map_or_else(String::new, |words| format!(" {words}"));
+            format!("{bound}{}{rows} of {all} kernels{relation}", estimated(scene))
+        }
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
         other => format!(
             "{bound}by {}, {rows} rows   percentiles: of the last {} of each lane",

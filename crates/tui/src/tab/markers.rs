@@ -9,13 +9,16 @@ use crate::Pane;
 use crate::Size;
 use crate::filterable::MarkerSubject;
 use crate::jump::Target;
+use crate::launches;
+use crate::relation::Kind;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::LaneKey;
 use roctop_model::stats::Stat;
-use roctop_model::table::MarkerStat;
+use roctop_model::table::{MarkerStat, pattern};
+use roctop_trace::item::TextId;
 
 /// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
 #[derive(Clone)]
@@ -44,6 +47,27 @@ fn text(row: &Row, scene: &Scene<'_>) -> String {
     } else {
         scene.snap.names.text(numbers.text).to_string()
     }
+}
+
+/// By marker: whether it passes the filter. If the filter names none, ranges over what it names do.
+pub(crate) fn passing(scene: &Scene<'_>) -> Vec<bool> {
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    let markers = || snap.values.markers.iter();
+    let own: Vec<bool> = markers()
+        .map(|row| filter.accepts(&MarkerSubject(&snap.names, row)))
+        .collect();
+    if own.contains(&true) {
+        return own;
+    }
+    let Some(related) = launches::related(scene, Kind::Ranges) else {
+        return own;
+    };
+    let texts = related
+        .ids()
+        .into_iter()
+        .map(|text| pattern(snap.names.text(TextId(text))));
+    let patterns: HashSet<String> = texts.collect();
+    markers().map(|row| patterns.contains(&*row.pattern)).collect()
 }
 
 impl Table for MarkerTable {
@@ -133,8 +157,8 @@ impl Table for MarkerTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let all = scene.snap.values.markers.iter().enumerate();
-        let names = &scene.snap.names;
-        all.filter(|(_, row)| scene.ui.filter.accepts(&MarkerSubject(names, row)))
+        let passing = passing(scene);
+        all.filter(|(at, _)| passing[*at])
             .map(|(at, row)| Row {
                 at,
                 id: row.id,

@@ -3,8 +3,9 @@
 use roctop_ring::record::direction;
 
 use crate::Pane;
-use crate::filterable::SliceSubject;
 use crate::jump::{self, Target};
+use crate::launches;
+use crate::relation::Kind;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::table::Route;
@@ -123,15 +124,11 @@ impl Table for TransferTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
+        let related = launches::known(scene, Kind::Copies);
         let mut rows = Vec::new();
         for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
-            let passing = lane.recent(SEARCHED_COPIES).filter(|slice| {
-                scene.ui.filter.accepts(&SliceSubject {
-                    snap,
-                    key: lane.key,
-                    slice,
-                })
-            });
+            let listed = |slice: &&Slice| launches::is_listed(scene, related.as_deref(), (lane.key, slice));
+            let passing = lane.recent(SEARCHED_COPIES).filter(listed);
             rows.extend(passing.take(MAX_COPIES).map(|slice| Row(lane.key, *slice)));
         }
         rows

@@ -76,6 +76,9 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) text: Shown<R>,
 }
 
+/// The width of a column that is in files alone: no screen has room for it.
+pub(crate) const FILES_ONLY: u16 = 4096;
+
 /// How what a row is worth is written on screen. What is not known has a sign, and no text where texts are.
 pub(crate) enum Shown<R: 'static> {
     /// As it is: a whole number or a text.
@@ -158,11 +161,12 @@ pub(crate) enum Heading {
     Absent,
 }
 
-/// The columns that fit, each with its width, in their order. The first of those that were chosen stay when room is short;
+/// The columns that fit, each with its width (`wide` of those that have one), in their order. The first of those that were chosen stay when room is short;
 /// none chosen: those of the lowest ranks, up to `rank`.
 pub(super) fn layout<R>(
     columns: &'static [Column<R>],
     here: &dyn Fn(ColumnId) -> bool,
+    wide: &dyn Fn(&Column<R>) -> u16,
     chosen: Option<&[ColumnId]>,
     width: u16,
     least: u16,
@@ -183,7 +187,7 @@ pub(super) fn layout<R>(
     let mut left = width.saturating_sub(3);
     let mut shown = Vec::new();
     for (place, column) in order {
-        let takes = if flexible(column) { least } else { column.width + 1 };
+        let takes = if flexible(column) { least } else { wide(column) + 1 };
         if takes <= left {
             left -= takes;
             shown.push((place, column));
@@ -194,6 +198,6 @@ pub(super) fn layout<R>(
     }
     shown.sort_by_key(|(place, _)| *place);
     let grown = (least + left).min(width.saturating_sub(3));
-    let wide = |column: &Column<R>| if flexible(column) { grown } else { column.width };
-    shown.into_iter().map(|(_, column)| (column, wide(column))).collect()
+    let width = |column: &Column<R>| if flexible(column) { grown } else { wide(column) };
+    shown.into_iter().map(|(_, column)| (column, width(column))).collect()
 }

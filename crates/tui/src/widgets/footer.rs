@@ -1,6 +1,6 @@
 //! The hint bar, made from the keymap, or the prompt while a filter is typed.
 
-mod prompt;
+pub(crate) mod prompt;
 
 use ratatui::layout::Rect;
 

@@ -8,7 +8,7 @@ use super::canvas::Canvas;
 use super::table::Scene;
 use crate::hit_map::Hit;
 use crate::keymap::Action;
-use crate::tab::counters;
+use crate::tab::{self, counters};
 use crate::theme::Role;
 use crate::{Size, Tab, Ui, View};
 use roctop_model::{Mode, Snapshot, snapshot};
@@ -231,38 +231,62 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
         x = end + 1;
     }
     if size != Size::Large {
-        let from = x + 2;
-        let x = canvas.say(from, area.y, "filter: ", 8, Role::Muted);
-        let (text, role) = filter_text(scene.ui);
-        let place = Rect {
-            x: from,
-            width: area.right().saturating_sub(from),
-            height: 1,
-            ..area
-        };
-        scene.ui.hits.add(place, Hit::Do(Action::Filter));
-        canvas.say(
-            x,
-            area.y,
-            &units::elide(&text, area.right().saturating_sub(x) as usize),
-            area.width,
-            role,
+        filter(
+            canvas,
+            Rect {
+                x: x + 2,
+                width: area.right().saturating_sub(x + 2),
+                height: 1,
+                ..area
+            },
+            scene,
         );
     }
 }
 
-fn filter_text(ui: &Ui) -> (String, Role) {
-    match &*ui.filter.source {
-        "" => ("none".into(), Role::Muted),
-        source => (source.to_string(), Role::Warn),
+/// Draws the terms of the filter, each with a cross that takes it away, and what it does in this view; where it ends.
+fn filter(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> u16 {
+    let (ui, end) = (scene.ui, area.right());
+    ui.hits.add(area, Hit::Do(Action::Filter));
+    let room = |x: u16| end.saturating_sub(x);
+    let mut x = canvas.say(area.x, area.y, "filter: ", 8.min(area.width), Role::Muted);
+    if ui.filter.is_empty() {
+        return canvas.say(x, area.y, "none", room(x), Role::Muted);
     }
+    let effect = tab::use_of_filter(scene);
+    for (at, term) in ui.filter.terms.iter().enumerate() {
+        let cross = if room(x) > 8 { " ✕" } else { "" };
+        let text = units::elide(term, usize::from(room(x)).saturating_sub(cross.chars().count()));
+        x = canvas.say(x, area.y, &text, room(x), Role::Warn);
+        let from = x;
+        x = canvas.say(x, area.y, cross, room(x), Role::Key);
+        let cross = Rect {
+            x: from,
+            width: (x + 1 - from).min(room(from)),
+            height: 1,
+            ..area
+        };
+        ui.hits.add(cross, Hit::Term(at));
+        x = (x + 2).min(end);
+    }
+    let Some(effect) = effect else { return x };
+    canvas.say(
+        x,
+        area.y,
+        &units::elide(&format!("({effect})"), usize::from(room(x))),
+        room(x),
+        Role::Muted,
+    )
 }
 
 fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot) {
-    let mut x = canvas.say(area.x + 1, area.y, "filter: ", 8, Role::Muted);
-    let (text, role) = filter_text(scene.ui);
-    let half = area.width / 2;
-    x = canvas.say(x, area.y, &units::elide(&text, half as usize), half, role);
+    let half = Rect {
+        x: area.x + 1,
+        width: area.width / 2 + 8,
+        height: 1,
+        ..area
+    };
+    let x = filter(canvas, half, scene);
     let snap = scene.snap;
     let mut right = Vec::new();
     if snap.values.window > 0 {

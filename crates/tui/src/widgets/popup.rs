@@ -8,7 +8,8 @@ use crate::Popup;
 use crate::columns;
 use crate::hit_map::Hit;
 use crate::key::Key;
-use crate::keymap::{Binding, Group, KEYMAP, Keys};
+use crate::keymap::{Binding, Group, KEYMAP, Keys, is_valid};
+use crate::palette::COMMANDS;
 use crate::theme::Role;
 use roctop_model::Snapshot;
 use roctop_trace::units;
@@ -138,7 +139,30 @@ const FILTERS: [(&str, &str); 9] = [
     ),
 ];
 
-const SIGNS: &str = "● LIVE  ❚❚ PAUSED  ■ ENDED  ↺ REPLAY   ~ the run-time's own   ▒ open   · idle   ▌ end of a slice   [ ] selected   < > belongs to it   – not known   ░ filtered out";
+/// Every sign of the screen, and what it means.
+const LEGEND: [(&str, &str); 21] = [
+    ("a–z", "kernel, by its letter"),
+    ("S L", "call that waits, launch"),
+    ("M A", "memory call, other call"),
+    ("~", "the run-time's own work"),
+    ("▒", "open: not ended yet"),
+    ("░", "left out by the filter"),
+    ("╫", "several in one column"),
+    ("▀", "two kernels, by share"),
+    ("█ ▁", "one kernel's busy time"),
+    ("▚ ▖", "average: no slices kept"),
+    ("▌ ·", "end of a slice, idle"),
+    ("[ ] < >", "selected, belongs to it"),
+    ("^", "copy made by a call"),
+    ("▲", "alert; clipped value"),
+    ("▼ ▲", "sorted down, up"),
+    ("▸", "selected; has the focus"),
+    ("– ≥", "not known, at least"),
+    ("≈ ≤", "estimate, end of scale"),
+    ("✕", "takes a term away"),
+    ("● ❚❚", "live, paused"),
+    ("■ ↺", "ended, replay"),
+];
 
 /// Keys, what they do, how it looks.
 type Line = (String, String, Role);
@@ -160,49 +184,92 @@ fn list(keys: &Keys, group: Group) -> Vec<Line> {
     list
 }
 
-fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
-    canvas.clear(area);
-    scene.ui.hits.add(area, Hit::Press(Key::Esc));
-    let inner = canvas.frame(area, "Help", "j k scroll   esc close");
+/// All of the help that has what is looked for, each in a line.
+fn found(scene: &Scene<'_>) -> Vec<Vec<Line>> {
+    let wanted = scene.ui.help.text.to_lowercase();
+    let keys = &scene.ui.prefs.keys;
+    let bindings = KEYMAP.iter().map(|binding| {
+        let (keys, help) = line(keys, binding);
+        let of = if is_valid(binding.scope, scene.ui.tab) {
+            ""
+        } else {
+            "   (other views)"
+        };
+        (keys, format!("{help}   :{}{of}", binding.name))
+    });
+    let command = |&(name, wants, does): &(&str, &str, &str)| (format!(":{name} {wants}"), does.to_string());
+    let row = |(sign, text): &(&str, &str)| ((*sign).to_string(), (*text).to_string());
+    let all = bindings
+        .chain(COMMANDS.iter().map(command))
+        .chain(FILTERS.iter().map(row))
+        .chain(LEGEND.iter().map(row));
+    let has = |(keys, text): &(String, String)| format!("{keys} {text}").to_lowercase().contains(&wanted);
+    let rows = all.filter(has).map(|(keys, text)| vec![(keys, text, Role::Text)]);
+    rows.collect()
+}
+
+/// Everything: keys by group in columns, the language of filters, signs.
+fn everything(scene: &Scene<'_>, width: u16) -> Vec<Vec<Line>> {
     // Groups stand one below the other, in two or three columns.
-    let columns: &[&[Group]] = if inner.width >= 110 {
+    let columns: &[&[Group]] = if width >= 110 {
         &[&[Group::View, Group::App], &[Group::Time, Group::Move], &[Group::Table]]
     } else {
         &[&[Group::View, Group::Move, Group::App], &[Group::Time, Group::Table]]
     };
-    let width = inner.width / columns.len() as u16;
     let blank = || (String::new(), String::new(), Role::Text);
-    let lists: Vec<Vec<Line>> = columns
-        .iter()
-        .map(|groups| {
-            groups
-                .iter()
-                .flat_map(|&group| list(&scene.ui.prefs.keys, group))
-                .collect()
-        })
-        .collect();
+    let lists = columns.iter().map(|groups| {
+        let lines = groups.iter().flat_map(|&group| list(&scene.ui.prefs.keys, group));
+        lines.collect::<Vec<Line>>()
+    });
+    let lists: Vec<Vec<Line>> = lists.collect();
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let mut rows: Vec<Vec<Line>> = (0..longest)
-        .map(|at| {
-            lists
-                .iter()
-                .map(|list| list.get(at).cloned().unwrap_or_else(blank))
-                .collect()
-        })
-        .collect();
+    let row = |at: usize| {
+        lists
+            .iter()
+            .map(|list| list.get(at).cloned().unwrap_or_else(blank))
+            .collect()
+    };
+    let mut rows: Vec<Vec<Line>> = (0..longest).map(row).collect();
     let one = |keys: &str, text: &str, role| vec![(keys.to_string(), text.to_string(), role)];
     rows.push(one("", "FILTER (typed after /)", Role::Accent));
     rows.extend(FILTERS.iter().map(|(keys, text)| one(keys, text, Role::Text)));
     rows.push(one("", "", Role::Text));
-    rows.push(one("", SIGNS, Role::Muted));
-    rows.push(one(
-        "",
-        &format!(
-            "names {:?}   times since the session began, CLOCK_BOOTTIME",
-            scene.ui.prefs.names
-        ),
-        Role::Muted,
-    ));
+    rows.push(one("", "SIGNS", Role::Accent));
+    let sign = |(sign, text): &(&str, &str)| ((*sign).to_string(), (*text).to_string(), Role::Text);
+    let signs = LEGEND.chunks(columns.len());
+    rows.extend(signs.map(|signs| {
+        let mut signs: Vec<Line> = signs.iter().map(sign).collect();
+        signs.resize_with(columns.len(), blank);
+        signs
+    }));
+    let names = format!(
+        "names {:?}   times since the session began, CLOCK_BOOTTIME",
+        scene.ui.prefs.names
+    );
+    rows.push(one("", &names, Role::Muted));
+    rows
+}
+
+fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {
+    canvas.clear(area);
+    scene.ui.hits.add(area, Hit::Press(Key::Esc));
+    let search = &scene.ui.help;
+    let title = match (search.is_typed, search.text.as_str()) {
+        (false, "") => "Help".into(),
+        (is_typed, text) => format!("Help: /{text}{}", if is_typed { "▌" } else { "" }),
+    };
+    let inner = canvas.frame(area, &title, "/ search   j k scroll   esc close");
+    let rows = if search.text.is_empty() {
+        everything(scene, inner.width)
+    } else {
+        found(scene)
+    };
+    if rows.is_empty() {
+        let text = format!("nothing in the help has {:?}", search.text);
+        canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(2), Role::Muted);
+    }
+    let columns = if inner.width >= 110 { 3 } else { 2 };
+    let width = inner.width / columns;
     let first = (first as usize).min(rows.len().saturating_sub(inner.height as usize));
     for (i, row) in rows.iter().skip(first).take(inner.height as usize).enumerate() {
         let y = inner.y + i as u16;

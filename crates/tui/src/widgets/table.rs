@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use super::column::{Column, ColumnId, Heading, Worth, layout};
+use super::column::{Column, ColumnId, Heading, Shown, Worth, layout};
 use super::row_cache::Basis;
 use crate::Pane;
 use crate::hit_map::Hit;
@@ -223,9 +223,18 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     let (ui, state) = (scene.ui, state::<T>(scene));
     let has_focus = ui.pane() == Some(T::PANE);
     let here = |id: ColumnId| !matches!(T::heading(scene, id), Heading::Absent);
+    // Times in one unit have as many digits as they need.
+    let wide = |column: &Column<T::Row>| match (ui.prefs.unit, &column.text) {
+        (Some(_), Shown::Duration) => {
+            let texts = rows.iter().map(|row| units::width(&column.shown(row, scene, 0)) as u16);
+            texts.max().unwrap_or(0).max(column.width)
+        }
+        _ => column.width,
+    };
     let shown = layout(
         T::COLUMNS,
         &here,
+        &wide,
         state.columns.as_deref(),
         area.width,
         T::least(area.width),

@@ -12,7 +12,8 @@ use roctop_trace::units;
 
 const SEARCH: &str = "word  \"text\"  /re/  ~re !~re  ?fuzzy  & | ! ( )   what to look for; n further up, N down";
 const FILTER: &str = "word  \"text\"  /re/  ~re !~re  dur>1ms  dev=0  stream=1,3  total>1%  bytes>=1MiB  & | ! ( )";
-const KEYS: &str = "enter apply   esc cancel   ↑ ↓ history   tab fields, values, @presets";
+const COMMAND_KEYS: &str = "enter runs ▸   ↓ ↑ choose   tab completes   ↑ history   esc cancel";
+const KEYS: &str = "enter apply   esc cancel   ↑ ↓ history   tab fields, values, @names   ctrl-s save under a name";
 
 /// Draws the prompt: a row for the line, as many as there are for help with it.
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, prompt: &Prompt) {
@@ -22,7 +23,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, promp
         return;
     }
     if prompt.asks == Asks::Command {
-        return candidates(canvas, below, scene, &prompt.text());
+        return command(canvas, below, scene, prompt);
     }
     let room = below.width.saturating_sub(2);
     let (text, role) = help(scene, prompt);
@@ -35,7 +36,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, promp
 /// The line itself, with how much passes it.
 fn line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, prompt: &Prompt) {
     let (sign, matches) = match prompt.asks {
-        Asks::Command => (":", "tab completes".into()),
+        Asks::Command => (":", String::new()),
         _ => ("/", tab::matches(scene)),
     };
     let room = (area.width as usize).saturating_sub(units::width(&matches) + 6).max(10);
@@ -73,19 +74,68 @@ fn help(scene: &Scene<'_>, prompt: &Prompt) -> (String, Role) {
     (text.into(), Role::Muted)
 }
 
-/// What may be meant by what was typed of a command: the words, and what the first does.
-fn candidates(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, typed: &str) {
-    let found = palette::candidates(scene.ui, scene.snap, typed);
-    let room = area.width.saturating_sub(2);
-    let words: Vec<&str> = found.iter().map(|meant| meant.line.as_str()).collect();
-    let (words, role) = match (&words[..], palette::expected(typed)) {
-        ([], Some(expected)) => (expected, Role::Muted),
-        ([], None) => ("no such command".into(), Role::Bad),
-        _ => (words.join("  "), Role::Key),
+/// What is wrong with a command, or what it still wants; the list above has what may be meant.
+fn command(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, prompt: &Prompt) {
+    let typed = prompt.text();
+    let (text, role) = match (&prompt.error, palette::expected(&typed)) {
+        (Some(error), _) => (error.message.clone(), Role::Bad),
+        (None, Some(expected)) => (expected, Role::Muted),
+        (None, None) if palette::candidates(scene.ui, scene.snap, &typed).is_empty() => {
+            ("no such command".into(), Role::Bad)
+        }
+        (None, None) => (COMMAND_KEYS.into(), Role::Muted),
     };
-    canvas.say(area.x + 1, area.y, &units::fit(&words, room as usize), room, role);
-    if let Some(meant) = found.first().filter(|_| area.height > 1) {
-        let text = format!("{} {}", meant.line, meant.help());
-        canvas.say(area.x + 1, area.y + 1, &text, room, Role::Muted);
+    let room = area.width.saturating_sub(2);
+    canvas.say(area.x + 1, area.y, &units::fit(&text, room as usize), room, role);
+}
+
+/// Draws commands and keys that may be meant by what was typed, above the line: name, key, what it does.
+pub(crate) fn list(canvas: &mut Canvas<'_>, body: Rect, scene: &Scene<'_>, prompt: &Prompt) {
+    let found = palette::candidates(scene.ui, scene.snap, &prompt.text());
+    let rows = found
+        .len()
+        .min(MAX_CANDIDATES)
+        .min(usize::from(body.height.saturating_sub(2)));
+    if rows == 0 {
+        return;
+    }
+    let height = rows as u16 + 2;
+    let area = Rect {
+        y: body.bottom() - height,
+        height,
+        ..body
+    };
+    canvas.clear(area);
+    let title = format!("{} of {}", (prompt.chosen + 1).min(found.len()), found.len());
+    let inner = canvas.frame(area, "Commands and keys", &title);
+    let skipped = (prompt.chosen + 1).saturating_sub(rows);
+    let name_columns = usize::from(inner.width / 3).clamp(16, 44);
+    for (line, meant) in found.iter().enumerate().skip(skipped).take(rows) {
+        let y = inner.y + (line - skipped) as u16;
+        let is_chosen = line == prompt.chosen;
+        let role = |usual| if is_chosen { Role::Selected } else { usual };
+        if is_chosen {
+            canvas.say(
+                inner.x,
+                y,
+                &" ".repeat(inner.width as usize),
+                inner.width,
+                Role::Selected,
+            );
+            canvas.say(inner.x, y, "▸", 1, Role::Selected);
+        }
+        let name = format!("{} {}", meant.line, meant.wants);
+        let name = units::elide(name.trim_end(), name_columns);
+        canvas.say(inner.x + 2, y, &name, name_columns as u16, role(Role::Text));
+        let x = inner.x + 3 + name_columns as u16;
+        canvas.say(x, y, &meant.keys, KEY_COLUMNS, role(Role::Key));
+        let x = x + KEY_COLUMNS + 1;
+        let room = inner.right().saturating_sub(x);
+        canvas.say(x, y, &units::elide(meant.does, room as usize), room, role(Role::Muted));
     }
 }
+
+/// Rows of the list of commands.
+const MAX_CANDIDATES: usize = 12;
+/// Columns of their keys.
+const KEY_COLUMNS: u16 = 12;

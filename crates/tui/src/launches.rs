@@ -1,0 +1,234 @@
+//! Launches and calls that pass the filter, counted one by one from what the lanes still hold: what is known of whole rows
+//! alone cannot say how many of a kernel's launches on one stream took more than 1 ms.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::filterable::SliceSubject;
+use crate::relation::{Anchors, Kind};
+use crate::widgets::row_cache::Basis;
+use crate::widgets::table::Scene;
+use roctop_model::query::{Field, Filter, Subject, Value};
+use roctop_model::stats::Stat;
+use roctop_model::table::Place;
+use roctop_model::{LaneKey, Slice};
+use roctop_trace::item::{ProcessId, QueueId};
+use roctop_trace::units;
+
+/// Slices of each kind that are counted, of all lanes together.
+const MAX_COUNTED: usize = 1 << 17;
+
+/// What a slice counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// Kernel or operation.
+    what: u32,
+    /// Where a kernel ran.
+    place: Option<Place>,
+}
+
+/// Slices of one key.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    kept: u64,
+    /// Durations of those that pass, ns.
+    passing: Vec<u64>,
+}
+
+/// What was counted of one kind, for one filter.
+#[derive(Debug, Default)]
+pub(crate) struct Launches {
+    by_key: HashMap<Key, Counted>,
+    /// The filter's names are those of other things, to which these belong.
+    pub(crate) related: Option<Anchors>,
+}
+
+/// Numbers of those that pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Passing {
+    pub(crate) stat: Stat,
+    /// They are not counted one by one.
+    pub(crate) is_estimate: bool,
+}
+
+impl Passing {
+    pub(crate) const fn exact(stat: Stat) -> Self {
+        Self {
+            stat,
+            is_estimate: false,
+        }
+    }
+}
+
+impl Launches {
+    /// Of the slices of `what` in places that a test takes, those that pass; `of` is what is known of all of them. None if
+    /// none passes.
+    pub(crate) fn passing(&self, what: u32, of: &Stat, takes: impl Fn(Place) -> bool) -> Option<Passing> {
+        let own = self.by_key.iter().filter(|(key, _)| key.what == what);
+        let own = own.filter(|(key, _)| key.place.is_none_or(&takes));
+        let (mut kept, mut nanos) = (0, Vec::new());
+        for (_, counted) in own {
+            kept += counted.kept;
+            nanos.extend(&counted.passing);
+        }
+        if nanos.is_empty() {
+            return None;
+        }
+        let stat = Stat::of(&nanos);
+        let is_whole = kept >= of.calls;
+        Some(Passing {
+            stat: if is_whole { stat } else { stat.scaled(kept, of.timed) },
+            is_estimate: !is_whole,
+        })
+    }
+
+    /// Kernels, operations, texts or routes of which any passes.
+    pub(crate) fn ids(&self) -> HashSet<u32> {
+        let passing = self.by_key.iter().filter(|(_, counted)| !counted.passing.is_empty());
+        passing.map(|(key, _)| key.what).collect()
+    }
+}
+
+/// What belongs to the things that the filter names, if they are of another kind.
+pub(crate) fn related(scene: &Scene<'_>, kind: Kind) -> Option<Arc<Launches>> {
+    if !scene.ui.filter.has_names() {
+        return None;
+    }
+    Some(of(scene, kind)).filter(|found| found.related.is_some())
+}
+
+/// Whether a slice is among what a list of its kind shows: it passes the filter, or belongs to what the filter names.
+pub(crate) fn is_listed(scene: &Scene<'_>, related: Option<&Launches>, (key, slice): (LaneKey, &Slice)) -> bool {
+    let snap = scene.snap;
+    match (related.and_then(|found| found.related.as_ref()), Kind::of(key)) {
+        (Some(anchors), Some(kind)) => anchors.belongs(kind, key, slice),
+        _ => scene.ui.filter.accepts(&SliceSubject { snap, key, slice }),
+    }
+}
+
+/// The same, if it was counted for the rows on screen.
+pub(crate) fn known(scene: &Scene<'_>, kind: Kind) -> Option<Arc<Launches>> {
+    let basis = Basis::of_kernels(scene, crate::Sort::default());
+    let cache = scene.ui.launches.borrow();
+    let known = cache.iter().find(|(known, at, _)| *known == kind && *at == basis);
+    known
+        .map(|(_, _, found)| found.clone())
+        .filter(|found| found.related.is_some())
+}
+
+/// How what is on screen belongs to what the filter names, in words; none if the filter names it.
+pub(crate) fn relation(scene: &Scene<'_>, kind: Kind) -> Option<&'static str> {
+    let anchor = known(scene, kind)?.related.as_ref()?.kind;
+    Some(kind.relation(anchor))
+}
+
+/// How many calls, with a sign for an estimate.
+pub(crate) fn count_text(stat: &Stat, is_estimate: bool) -> String {
+    let sign = if is_estimate { "≈" } else { "" };
+    format!("{sign}{}", units::count(stat.calls))
+}
+
+/// Whether numbers may be estimates: the filter asks for what is not counted for good.
+pub(crate) fn may_estimate(scene: &Scene<'_>, kind: Kind) -> bool {
+    let is_counted = |field: Field| !field.is_of_each() || field.is_of_place();
+    !scene.ui.filter.asks_only(is_counted) || relation(scene, kind).is_some()
+}
+
+/// Those of a row whose durations pass a filter that asks for durations alone, by the row's histogram.
+pub(crate) fn by_duration(stat: &Stat, filter: &Filter) -> Option<Passing> {
+    let (stat, is_exact) = stat.within(|nanos| filter.accepts(&Duration(nanos)))?;
+    Some(Passing {
+        stat,
+        is_estimate: !is_exact,
+    })
+}
+
+/// A duration alone.
+struct Duration(u64);
+
+impl Subject for Duration {
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    fn is_named(&self) -> bool {
+        false
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Dur => Value::whole(self.0),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Where the kernel of a slice ran.
+fn place(key: LaneKey, slice: &Slice) -> Option<Place> {
+    let (agent, stream) = match key {
+        LaneKey::Stream(agent, stream) => (agent, Some(stream)),
+        LaneKey::Queue(agent, _) => (agent, None),
+        _ => return None,
+    };
+    Some(Place {
+        process: ProcessId(slice.process),
+        agent,
+        queue: QueueId(slice.queue),
+        stream,
+    })
+}
+
+/// Slices of a kind, the youngest of each lane first; each lane has an equal part of those that are looked at.
+pub(crate) fn slices<'a>(scene: &Scene<'a>, kind: Kind) -> impl Iterator<Item = (LaneKey, &'a Slice)> {
+    let snap = scene.snap;
+    let lanes = move || snap.lanes.iter().filter(move |lane| Kind::of(lane.key) == Some(kind));
+    let part = MAX_COUNTED / lanes().count().max(1);
+    let from = snap.values.counted_from;
+    lanes().flat_map(move |lane| {
+        let recent = lane.recent(part).filter(move |slice| slice.span.end >= from);
+        recent.map(move |slice| (lane.key, slice))
+    })
+}
+
+/// Which kernels or calls pass; counted once for the numbers that are on screen.
+pub(crate) fn of(scene: &Scene<'_>, kind: Kind) -> Arc<Launches> {
+    let basis = Basis::of_kernels(scene, crate::Sort::default());
+    let mut cache = scene.ui.launches.borrow_mut();
+    let known = cache.iter().find(|(known, at, _)| *known == kind && *at == basis);
+    if let Some((_, _, found)) = known {
+        return found.clone();
+    }
+    let counted = Arc::new(count(scene, kind));
+    cache.retain(|(known, at, _)| *known != kind && *at == basis);
+    cache.push((kind, basis, counted.clone()));
+    counted
+}
+
+fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    let compared = |key, slice: &Slice| filter.accepts(&SliceSubject { snap, key, slice });
+    let mut found = collect(scene, kind, compared);
+    let is_empty = found.by_key.values().all(|counted| counted.passing.is_empty());
+    if is_empty
+        && filter.has_names()
+        && let Some(anchors) = Anchors::of(scene, kind)
+    {
+        found = collect(scene, kind, |key, slice| anchors.belongs(kind, key, slice));
+        found.related = Some(anchors);
+    }
+    found
+}
+
+fn collect(scene: &Scene<'_>, kind: Kind, mut passes: impl FnMut(LaneKey, &Slice) -> bool) -> Launches {
+    let mut found = Launches::default();
+    for (key, slice) in slices(scene, kind) {
+        let counted = found.by_key.entry(Key {
+            what: slice.what,
+            place: place(key, slice),
+        });
+        let counted = counted.or_default();
+        counted.kept += 1;
+        if passes(key, slice) {
+            counted.passing.push(slice.span.duration());
+        }
+    }
+    found
+}

@@ -1,0 +1,170 @@
+//! What the filter does in each view: launches are counted again, and names relate.
+
+use super::driven::{Driven, snapshot};
+use roctop::item::{
+    AgentId, ApiCall, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, Span, StreamId, ThreadId,
+};
+use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
+use roctop::ui::Effect;
+use roctop::ui::key::Key;
+use std::sync::Arc;
+
+const MICROSECOND: u64 = 1_000;
+
+/// 1000 launches of 100 µs on stream 0 of GPU 0, and 10 of 2 ms on stream 1 of GPU 1; a long one and a short one are of each.
+fn launches(slices: usize) -> Arc<Snapshot> {
+    let mut store = Store::new(Options {
+        slices,
+        ..Options::default()
+    });
+    store.apply(&Item::Kernel(Kernel {
+        id: KernelId(0),
+        name: "gemm".into(),
+        mangled: "gemm".into(),
+        ..Kernel::default()
+    }));
+    for number in 0..1010 {
+        let is_long = number % 101 == 100;
+        let begin = 1_000_000_000 + number * 10_000 * MICROSECOND;
+        let nanos = if is_long { 2_000 } else { 100 } * MICROSECOND;
+        store.apply(&Item::Dispatch(Dispatch {
+            process: ProcessId(0),
+            kernel: KernelId(0),
+            agent: AgentId(u32::from(is_long)),
+            stream: Some(StreamId(u32::from(is_long))),
+            grid: [if is_long { 4096 } else { 64 }, 1, 1],
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    store.snapshot(Fresh::All)
+}
+
+/// The line of the first row of the kernels with a filter.
+fn first_row(snap: &Arc<Snapshot>, filter: &str) -> String {
+    let mut driven = Driven::new(snap.clone(), (200, 50));
+    let screen = driven.typed(&format!("3/{filter}")).text();
+    driven.key(Key::Enter);
+    let line = screen
+        .lines()
+        .find(|line| line.contains("gemm") && !line.contains("filter"));
+    let line = line.map_or_else(|| "no row".into(), ToString::to_string);
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn launches_that_pass_are_counted_again() {
+    let all = launches(1_000_000);
+    for (filter, numbers) in [
+        ("gemm", "gemm 1,010 120 ms 100 "),
+        ("dur>1ms", "gemm 10 20.0 ms 16.7 2.00 ms"),
+        ("dur<1ms", "gemm 1,000 100 ms 83.3 100 µs"),
+        ("gemm dur>1ms", "gemm 10 20.0 ms"),
+        ("grid>1000", "gemm 10 20.0 ms"),
+        ("dur>1ms | grid=64", "gemm 1,010 120 ms"),
+        ("!(dur>1ms)", "gemm 1,000 100 ms"),
+        ("dur>3ms", "no row"),
+        ("grid=64 dur>1ms", "no row"),
+    ] {
+        let row = first_row(&all, filter);
+        assert!(row.contains(numbers) && !row.contains('≈'), "{filter}: {row}");
+    }
+}
+
+#[test]
+fn launches_that_are_no_longer_kept_are_estimated() {
+    let few = launches(512);
+    for (filter, numbers) in [("dur>1ms", "gemm ≈10 20"), ("dur<1ms", "gemm ≈1,000 10")] {
+        let row = first_row(&few, filter);
+        assert!(row.contains(numbers), "{filter}: {row}");
+    }
+    // In proportion to the launches that are kept.
+    let row = first_row(&few, "grid>1000");
+    assert!(row.contains("gemm ≈"), "{row}");
+    assert!(!first_row(&few, "gemm").contains('≈'));
+}
+
+#[test]
+fn names_relate_and_empty_no_other_view() {
+    let training = snapshot("training", Mode::Live, 20_050);
+    let screen = |keys: &str| {
+        let mut driven = Driven::new(training.clone(), (120, 36));
+        driven.typed(keys);
+        driven.key(Key::Enter);
+        driven.text()
+    };
+    // (filter, view, what is there, what is not)
+    for (filter, view, there, not) in [
+        ("Cijk", '3', "Cijk", "layer_norm"),
+        ("Cijk", '5', "hipLaunchKernel", "hipMemcpyAsync"),
+        ("Cijk", '5', "calls that launched them", "0 of"),
+        ("Cijk", '8', "ranges over them", "0 of"),
+        ("Cijk", '8', "forward", "0 of"),
+        ("Cijk", '4', "copies beside them", "0 of"),
+        ("Cijk", '7', "not used here", "0 of"),
+        ("Cijk dev=0", '7', "words hide nothing here", "match the filter"),
+        ("Cijk", '7', "GPU1", "0 of"),
+        ("Cijk", '9', "4242", "0 of"),
+        ("Cijk", 'A', "not used here", "0 of"),
+        ("Cijk", 'M', "not used here", "0 of"),
+        ("backward", '3', "in these ranges", "0 of"),
+        ("hipMemcpyAsync", '4', "copies by these calls", "0 of"),
+    ] {
+        let screen = screen(&format!("{view}/{filter}"));
+        assert!(screen.contains(there), "{filter} in {view}: no {there} on\n{screen}");
+        assert!(!screen.contains(not), "{filter} in {view}: {not} is on\n{screen}");
+    }
+}
+
+#[test]
+fn calls_that_pass_are_counted_again() {
+    let mut store = Store::new(Options::default());
+    for number in 0..100 {
+        let begin = 1_000_000_000 + number * 1_000 * MICROSECOND;
+        let nanos = if number < 90 { 10 } else { 500 } * MICROSECOND;
+        store.apply(&Item::Api(ApiCall {
+            operation: OperationId(0),
+            thread: ThreadId(0),
+            correlation: number + 1,
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            ..ApiCall::default()
+        }));
+    }
+    let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
+    let screen = driven.typed("5/dur>100us").text();
+    let row = screen.lines().find(|line| line.contains("5.00 ms"));
+    assert!(row.is_some_and(|row| row.contains(" 10 ")), "{screen}");
+}
+
+#[test]
+fn terms_are_chips_and_a_filter_is_saved_under_a_name() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let screen = driven.typed("3/Cijk dur>1us").text();
+    assert!(screen.contains("filter: Cijk ✕  dur>1us ✕"), "{screen}");
+    driven.key(Key::Ctrl('s'));
+    driven.typed("gemms");
+    let effect = driven.key(Key::Enter);
+    let kept = ("gemms".to_string(), "Cijk dur>1us".to_string());
+    assert!(
+        matches!(&effect, Effect::Keep { name, filter } if (name, filter) == (&kept.0, &kept.1)),
+        "{effect:?}"
+    );
+    assert_eq!(driven.ui.prefs.presets, [kept]);
+    driven.click("✕", 0);
+    assert_eq!(driven.ui.filter.source, "dur>1us");
+    driven.typed("/");
+    driven.key(Key::Ctrl('u'));
+    driven.typed("@gemms");
+    assert_eq!(driven.ui.filter.source, "(Cijk dur>1us)");
+    driven.key(Key::Esc);
+    // What does not parse is not saved.
+    driven.typed("/ dru>1");
+    driven.key(Key::Ctrl('s'));
+    assert!(driven.text().contains("did you mean dur?"), "{}", driven.text());
+}
