@@ -43,15 +43,15 @@ impl Default for Reach {
 
 impl Reach {
     /// No stretch is narrower, ns.
-    pub(crate) const FINEST: u64 = 1 << FINEST;
+    pub(crate) const FINEST_WIDTH: u64 = 1 << FINEST_BITS;
 
     /// One that knows all of `span` in stretches that are not wider than `width`.
     pub(crate) const fn of(span: Span, width: u64) -> Self {
         // A level's stretches are wider than an eighth of the columns that it is chosen for.
-        let finest = if width >> FACTOR > 1 << FINEST {
+        let finest = if width >> FACTOR > 1 << FINEST_BITS {
             width >> FACTOR
         } else {
-            1 << FINEST
+            1 << FINEST_BITS
         };
         let buckets = (span.end.saturating_sub(span.begin) / finest) as usize;
         Self {

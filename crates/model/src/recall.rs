@@ -70,7 +70,7 @@ pub struct Past {
 impl Past {
     /// Whether columns of the window may be averages: its slices found no room, and sums are wider than a column.
     pub fn is_coarse(&self) -> bool {
-        self.width < Reach::FINEST && self.store.forgotten() > 0
+        self.width < Reach::FINEST_WIDTH && self.store.forgotten() > 0
     }
 
     /// Takes what belongs to it.

@@ -320,7 +320,7 @@ impl Stat {
             kept.max = kept.max.max(high);
             if let Some(histogram) = &mut kept.histogram {
                 // In range and self-sizing, so that it cannot fail.
-                let _ = Arc::make_mut(histogram).record_n(value.clamp(1, LONGEST), count as u32);
+                let _ = Arc::make_mut(histogram).record_n(value.clamp(1, MAX_DURATION), count as u32);
             }
         }
         if is_all && self.timed == self.calls {

@@ -393,15 +393,15 @@ impl Feeding<'_> {
 impl RawSink for Feeding<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.lock().take(process, raw);
-        self.hand_over(BATCH as usize);
+        self.hand_over(BATCH_DELIVERIES as usize);
     }
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let mut rest = slots;
         while !rest.is_empty() {
-            let (portion, later) = split(rest, BATCH as usize);
+            let (portion, later) = split(rest, BATCH_DELIVERIES as usize);
             self.lock().records(process, thread, portion);
-            self.hand_over(BATCH as usize);
+            self.hand_over(BATCH_DELIVERIES as usize);
             rest = later;
         }
     }

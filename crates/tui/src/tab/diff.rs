@@ -12,7 +12,7 @@ use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::Snapshot;
-use roctop_model::analysis::change::{Change, ERRORS, LEAST, Sample, Verdict, compare};
+use roctop_model::analysis::change::{Change, MIN_CHANGE, SIGNIFICANT_ERRORS, Sample, Verdict, compare};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::stats::Stat;
 use roctop_trace::item::KernelId;
@@ -238,9 +238,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
         return canvas.empty(inner, &lines);
     };
     let right = format!(
-        "until {} against since then; beyond {ERRORS} standard errors and {} %",
+        "until {} against since then; beyond {SIGNIFICANT_ERRORS} standard errors and {} %",
         units::clock(baseline.elapsed()),
-        LEAST * 100.0
+        MIN_CHANGE * 100.0
     );
     table::panel::<ChangeTable>(canvas, area, scene, Some(right), u8::MAX);
 }
