@@ -17,6 +17,8 @@ mod key;
 mod list;
 #[path = "screen/ranks.rs"]
 mod ranks;
+#[path = "screen/room.rs"]
+mod room;
 #[path = "screen/timeline.rs"]
 mod timeline;
 #[path = "screen/told.rs"]
