@@ -9,6 +9,7 @@ use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
 use crate::theme::Role;
+use crate::widgets::activity;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
@@ -213,13 +214,14 @@ fn allocated(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row
     let parts = tiles(inner, 2, 60.max(inner.width / 2));
     let count = units::counted(rows.len() as u64, "allocation", "allocations");
     let below = canvas.headed(parts[0], &format!("size of {count} by when it was made"));
-    let seconds = |at: u64| (at as f64 - snap.now as f64) / 1e9;
+    let edge = activity::stretch(snap).end;
+    let seconds = |at: u64| (at as f64 - edge as f64) / 1e9;
     let points: Vec<(f64, f64)> = rows.iter().map(|row| (seconds(row.0.at), row.0.bytes as f64)).collect();
     let scale = Scale {
         most: rows.iter().map(|row| row.0.bytes).max().unwrap_or(0) as f64,
         text: &|value| units::bytes(value as u64),
     };
-    let axis = history::last(snap.elapsed() as f64 / 1e9);
+    let axis = history::last((edge - snap.origin) as f64 / 1e9);
     history::points(
         canvas,
         below,

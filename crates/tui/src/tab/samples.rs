@@ -256,8 +256,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     }
 }
 
-/// Rows that the bars of an instruction take at least, with their heading.
-const MIN_BARS: u16 = 4;
+/// Rows of the chart over the code at least, with its heading.
+const MIN_CHART: u16 = 4;
 
 /// An instruction: what its waves waited for, and where else in the kernel waves were.
 fn sample_detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &SampledPlace) {
@@ -289,8 +289,8 @@ fn sample_detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &S
     };
     let reasons = ranked(&row.reasons, pc_sampling::reason_word);
     let types = ranked(&row.instructions, pc_sampling::instruction_word);
-    let longest = (reasons.len().max(types.len()) as u16 + 1).max(MIN_BARS);
-    let (bars_area, below) = top(rest, longest.min(rest.height.saturating_sub(MIN_BARS)).max(MIN_BARS));
+    let longest = reasons.len().max(types.len()) as u16 + 1;
+    let (bars_area, below) = top(rest, longest.min(rest.height.saturating_sub(MIN_CHART)).max(2));
     let parts = across(bars_area, 2);
     bars(canvas, parts[0], "waits for, by samples", &reasons);
     bars(canvas, parts[1], "type of instruction, by samples", &types);
@@ -343,6 +343,7 @@ fn over_code(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Sampl
     let axis = Axis {
         from: first as f64,
         to: (last + 4) as f64,
+        grain: 16.0,
         text: &|at| format!("+{:#x}", at as u64),
     };
     history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);

@@ -256,6 +256,7 @@ fn chart(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, found: &Steps) 
     let axis = Axis {
         from: 1.0,
         to: found.steps.len() as f64,
+        grain: 1.0,
         text: &|at| format!("#{at:.0}"),
     };
     let marks = scene.ui.prefs.marks;

@@ -7,23 +7,40 @@ use super::history::{self, Amount, Axis, Scale};
 use super::table::Scene;
 use crate::theme::Role;
 use roctop_model::{Column, Lane, LaneKey, Resolution, Snapshot};
-use roctop_trace::item::Span;
+use roctop_trace::item::{Nanos, Span};
 use roctop_trace::units;
 
 /// The longest stretch that a chart of activity shows, ns.
 const MAX_STRETCH: u64 = 60_000_000_000;
 
+/// Charts of a running program move by this, ns: moved with every frame, they would be sent whole ten times a second.
+const STEP: u64 = 1_000_000_000;
+/// Steps of a chart of a short time.
+const MIN_STEPS: u64 = 16;
+
+/// The right edge of a chart: now, at the end of a step while the program runs.
+pub(crate) fn edge(snap: &Snapshot, step: u64) -> Nanos {
+    let now = if snap.is_running() {
+        snap.elapsed().next_multiple_of(step.max(1))
+    } else {
+        snap.elapsed()
+    };
+    snap.origin.saturating_add(now)
+}
+
 /// The last minute, or the run when that is shorter.
 pub(crate) fn stretch(snap: &Snapshot) -> Span {
+    let end = edge(snap, STEP);
     Span {
-        begin: snap.now.saturating_sub(MAX_STRETCH).max(snap.origin),
-        end: snap.now,
+        begin: end.saturating_sub(MAX_STRETCH).max(snap.origin),
+        end,
     }
 }
 
-/// The stretch of the charts in words: `last 20.0 s`.
+/// The stretch of the charts in words: `last 20 s`.
 pub(crate) fn words(snap: &Snapshot) -> String {
-    format!("last {}", units::duration(stretch(snap).duration()))
+    let seconds = snap.elapsed().min(MAX_STRETCH).div_ceil(STEP);
+    format!("last {seconds} s")
 }
 
 /// A share on a scale.
@@ -53,15 +70,19 @@ pub(crate) fn draw<'a>(
         let here = lane.columns(span.begin, width, columns, |_| true);
         sums.iter_mut().zip(&here).for_each(|(sum, column)| sum.add(column));
     }
-    let values: Vec<Option<Amount>> = sums
-        .iter()
-        .map(|column| {
-            Some(Amount {
-                value: column.sums.busy as f64 / width as f64,
-                is_average: column.resolution > Resolution::Sums(u64::MAX),
-            })
+    let value = |(column, begin): (&Column, u64)| {
+        // Of the last column only a part has passed; too short a part says nothing.
+        let passed = scene
+            .snap
+            .now
+            .saturating_sub(span.begin.saturating_add(begin))
+            .min(width);
+        (passed > 0 && passed >= width / 2).then(|| Amount {
+            value: column.sums.busy as f64 / passed as f64,
+            is_average: column.resolution > Resolution::Sums(u64::MAX),
         })
-        .collect();
+    };
+    let values: Vec<Option<Amount>> = sums.iter().zip((0..).step_by(width as usize)).map(value).collect();
     let most = values.iter().flatten().map(|value| value.value).fold(1.0, f64::max);
     let axis = history::last(span.duration() as f64 / 1e9);
     history::draw(canvas, area, marks, &values, &Scale { most, text }, &axis, role);
@@ -71,9 +92,11 @@ pub(crate) fn draw<'a>(
 pub(crate) fn durations(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, pieces: &[(u64, u64)], role: Role) {
     let first = pieces.iter().map(|piece| piece.0).min().unwrap_or(scene.snap.now);
     let most = pieces.iter().map(|piece| piece.1).max().unwrap_or(0);
-    let seconds = |at: u64| (at as f64 - scene.snap.now as f64) / 1e9;
+    let step = STEP.min((scene.snap.now.saturating_sub(first) / MIN_STEPS).max(1));
+    let edge = edge(scene.snap, step);
+    let seconds = |at: u64| (at as f64 - edge as f64) / 1e9;
     let axis = Axis {
-        from: seconds(first),
+        from: seconds(first - first.saturating_sub(scene.snap.origin) % step),
         ..history::last(0.0)
     };
     let points: Vec<(f64, f64)> = pieces.iter().map(|piece| (seconds(piece.0), piece.1 as f64)).collect();

@@ -20,7 +20,7 @@ const MIN_ROWS_OF_MIDDLE: u16 = 7;
 const LABEL_COLUMNS: f64 = 14.0;
 
 /// Points are bars where no more than this many share a column on the average.
-const MAX_BARS: usize = 4;
+const MAX_BARS: usize = 8;
 
 /// A value beyond this multiple of the scale is marked.
 const CLIPPED: f64 = 1.000_001;
@@ -58,6 +58,8 @@ pub(crate) struct Scale<'a> {
 pub(crate) struct Axis<'a> {
     pub(crate) from: f64,
     pub(crate) to: f64,
+    /// Labels stand at multiples of it; 0: anywhere.
+    pub(crate) grain: f64,
     pub(crate) text: &'a dyn Fn(f64) -> String,
 }
 
@@ -76,6 +78,7 @@ pub(crate) fn last(seconds: f64) -> Axis<'static> {
     Axis {
         from: -seconds,
         to: 0.0,
+        grain: 0.0,
         text: &ago,
     }
 }
@@ -220,6 +223,10 @@ fn frame(canvas: &mut Canvas<'_>, area: Rect, scale: &Scale<'_>, axis: &Axis<'_>
         return;
     }
     let step = nice(span * LABEL_COLUMNS / f64::from(inner.width));
+    let step = match axis.grain {
+        0.0 => step,
+        grain => (step / grain).ceil() * grain,
+    };
     let mut number = (axis.from / step).ceil();
     while number * step < axis.to {
         let at = number * step;
@@ -304,7 +311,7 @@ mod tests {
                 most: 10.0,
                 text: &nanos,
             };
-            let mut all = vec![(-20.0, 0.0); 400];
+            let mut all = vec![(-20.0, 0.0); 800];
             all.push((0.0, 10.0));
             points(canvas, area, marks, &all, &scale, &last(20.0), Role::GaugeMid);
         });
