@@ -194,7 +194,14 @@ fn charts(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
         let columns = history::columns(below, marks).max(1);
         let width = span.duration().div_ceil(columns as u64).max(1);
         let values = series.columns(span.begin, width, columns).into_iter();
-        let values: Vec<Option<Amount>> = values.map(|value| value.map(Amount::from)).collect();
+        let values: Vec<Option<Amount>> = values
+            .map(|value| {
+                value.map(|value| Amount {
+                    value,
+                    is_average: series.is_coarser(width),
+                })
+            })
+            .collect();
         let text = |value: f64| plot::value(snap, track, Some(value));
         let scale = Scale {
             most: whole,

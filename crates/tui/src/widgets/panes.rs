@@ -8,19 +8,23 @@ use super::canvas::{left, top};
 const WIDE: u16 = 160;
 /// Rows that a list gets at least: four of it, its heading and its frame.
 const MIN_LIST: u16 = 7;
-/// Rows from which on a detail says something.
+/// Rows from which on a detail says something, and from which on two panes fit below one another.
 const MIN_SIDE: u16 = 8;
+const LOW: u16 = 20;
+/// Rows of a detail that need no more.
+const ROOMY: u16 = 12;
 
 /// The areas of a list of `rows` rows and of its detail, which takes at least `least` rows below it; no detail where there is no
 /// room for it.
 pub(crate) fn list_and_detail(area: Rect, rows: usize, least: u16) -> (Rect, Option<Rect>) {
     let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
-    if area.height >= least + MIN_LIST {
-        let (list, detail) = top(area, wanted.max(4).min(area.height - least));
+    let is_low = area.height < LOW && area.height < wanted.saturating_add(ROOMY);
+    if area.width >= WIDE && area.height >= MIN_SIDE && is_low {
+        let (list, detail) = left(area, area.width / 2);
         return (list, Some(detail));
     }
-    if area.width >= WIDE && area.height >= MIN_SIDE {
-        let (list, detail) = left(area, area.width / 2);
+    if area.height >= least + MIN_LIST {
+        let (list, detail) = top(area, wanted.max(4).min(area.height - least));
         return (list, Some(detail));
     }
     (area, None)
@@ -68,6 +72,8 @@ mod tests {
         assert_eq!((list.height, detail.map(|detail| detail.height)), (13, Some(8)));
         let (list, detail) = of(300, 14, 4);
         assert_eq!((list.width, detail.map(|detail| detail.x)), (150, Some(150)));
+        assert_eq!(of(300, 17, 4).1.map(|detail| detail.height), Some(17));
+        assert_eq!(of(300, 17, 1).1.map(|detail| detail.height), Some(13));
         assert_eq!(of(80, 14, 4).1, None);
     }
 
