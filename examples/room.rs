@@ -7,6 +7,7 @@ mod room;
 
 use std::time::{Duration, Instant};
 
+use ratatui::buffer::Cell;
 use room::{SIZES, blank, draw, scenes, screen};
 
 /// Frames that are timed; the median counts.
@@ -14,26 +15,28 @@ const FRAMES: usize = 41;
 
 fn main() {
     let wanted = std::env::args().nth(1);
-    let mut head = String::from("| view |");
-    for (width, height) in SIZES {
-        head += &format!(" {width}x{height} |");
-    }
-    println!("{head} frame at 200x50 |\n| --- |{}", " --- |".repeat(SIZES.len() + 1));
+    let sizes = SIZES.map(|(width, height)| format!(" {width}x{height} |"));
+    println!(
+        "| view |{} frame at 200x50 |\n| --- |{}",
+        sizes.concat(),
+        " --- |".repeat(SIZES.len() + 1)
+    );
     for scene in scenes() {
         let word = scene.0.row().word;
         if wanted.as_ref().is_some_and(|wanted| wanted != word) {
             continue;
         }
-        let mut line = format!("| {word} |");
+        print!("| {word} |");
         for size in SIZES {
             let ui = screen(&scene, size);
             let buffer = draw(&ui, &scene.2);
             let (rows, cells) = blank(&buffer);
             let all = usize::from(size.0) * usize::from(size.1);
-            line += &format!(" {rows} / {} % |", cells * 100 / all);
+            print!(" {rows} / {} % |", cells * 100 / all);
             if wanted.is_some() {
+                println!();
                 for row in buffer.content().chunks(usize::from(size.0)) {
-                    println!("{}", row.iter().map(|cell| cell.symbol()).collect::<String>());
+                    println!("{}", row.iter().map(Cell::symbol).collect::<String>());
                 }
             }
         }
@@ -46,6 +49,6 @@ fn main() {
             })
             .collect();
         times.sort();
-        println!("{line} {:.2} ms |", times[FRAMES / 2].as_secs_f64() * 1e3);
+        println!(" {:.2} ms |", times[FRAMES / 2].as_secs_f64() * 1e3);
     }
 }

@@ -82,7 +82,7 @@ fn training(milliseconds: u64) -> Arc<Snapshot> {
             },
             address: 0x7000_0000 + (at << 20),
             bytes: (1 + at) << 20,
-            total: (1 + at) * (2 + at) << 19,
+            total: ((1 + at) * (2 + at)) << 19,
             ..Allocation::default()
         }));
     }

@@ -20,13 +20,15 @@ use roctop_trace::units;
 
 /// Slices of each lane that are looked through.
 const LOOKED_AT: usize = 20_000;
+/// Launches that are drawn one by one, of all lanes.
+const MAX_POINTS: usize = 20_000;
 /// Rows and columns that a tile takes at least.
 const TILE: (u16, u16) = (6, 44);
 
 /// The launches of a kernel that are kept, as far as they are looked through.
 #[derive(Default)]
 pub(super) struct Launches {
-    /// End and duration of each.
+    /// End and duration of each of the youngest.
     pub(super) all: Vec<(Nanos, u64)>,
     /// Duration and begin of the slowest three.
     slowest: Vec<(u64, Nanos)>,
@@ -36,22 +38,25 @@ pub(super) struct Launches {
 
 impl Launches {
     pub(super) fn of(snap: &Snapshot, id: KernelId) -> Self {
-        let lanes = snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
-        let own = lanes
-            .flat_map(|lane| lane.recent(LOOKED_AT))
-            .filter(|slice| slice.what == id.0);
+        let lanes = || snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
+        let each = MAX_POINTS / lanes().count().max(1);
         let mut out = Self::default();
         let mut threads: HashMap<u32, (u64, u64)> = HashMap::new();
-        for slice in own {
-            let nanos = slice.span.duration();
-            out.all.push((slice.span.end, nanos));
-            let sum = threads.entry(slice.thread).or_default();
-            *sum = (sum.0 + 1, sum.1.saturating_add(nanos));
-            let key = (nanos, slice.span.begin);
-            let at = out.slowest.partition_point(|known| *known > key);
-            if at < 3 {
-                out.slowest.insert(at, key);
-                out.slowest.truncate(3);
+        for lane in lanes() {
+            let own = lane.recent(LOOKED_AT).filter(|slice| slice.what == id.0);
+            for (at, slice) in own.enumerate() {
+                let nanos = slice.span.duration();
+                let key = (nanos, slice.span.begin);
+                let place = out.slowest.partition_point(|known| *known > key);
+                if place < 3 {
+                    out.slowest.insert(place, key);
+                    out.slowest.truncate(3);
+                }
+                if at < each {
+                    out.all.push((slice.span.end, nanos));
+                    let sum = threads.entry(slice.thread).or_default();
+                    *sum = (sum.0 + 1, sum.1.saturating_add(nanos));
+                }
             }
         }
         let known = threads.into_iter().filter(|known| known.0 != u32::MAX);
