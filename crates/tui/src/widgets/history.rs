@@ -282,7 +282,7 @@ mod tests {
             "{lines:#?}"
         );
         assert!(lines[3].starts_with("        0 ┤  ▂▂"), "{lines:#?}");
-        assert_eq!(lines[4], "           ╷-20 s              ╷-10 s               now");
+        assert_eq!(lines[4], "           ╷-20 s              ╷-10 s           now");
     }
 
     #[test]
