@@ -20,7 +20,7 @@ use crate::query::Filter;
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
 use crate::ui::time::Motion;
-use crate::ui::{ColumnId, Pane};
+use crate::ui::{ColumnId, Marks, Pane};
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub struct Config {
     pub memory: Option<u64>,
     /// How the timeline moves; none: as the line to the terminal allows.
     pub motion: Option<Motion>,
+    /// What charts are drawn with; none: what the terminal is likely to show.
+    pub marks: Option<Marks>,
     /// Whether the mouse is asked for.
     pub no_mouse: bool,
     /// Filter to start with.
@@ -88,6 +90,8 @@ struct File {
     layout: Option<Spanned<String>>,
     #[serde(default)]
     timeline: Timeline,
+    #[serde(default)]
+    charts: Charts,
     mouse: Option<bool>,
     filter: Option<Spanned<String>>,
     throttle: Option<Spanned<f64>>,
@@ -108,6 +112,12 @@ struct File {
 struct Timeline {
     motion: Option<Spanned<String>>,
     memory: Option<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Charts {
+    marks: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +153,9 @@ impl Config {
             ("page", Some(Motion::Page)),
         ];
         let motion = one_of("motion", file.timeline.motion.as_ref(), &motions, &at)?;
+        let marks = Marks::ALL.iter().map(|(marks, word)| (*word, Some(*marks)));
+        let marks: Vec<(&str, Option<Marks>)> = std::iter::once(("auto", None)).chain(marks).collect();
+        let marks = one_of("[charts] marks", file.charts.marks.as_ref(), &marks, &at)?;
         let memory = |set: &Spanned<String>| {
             let bytes = crate::cli::size(set.get_ref());
             let least = |bytes: &u64| *bytes >= MIN_MEMORY;
@@ -178,6 +191,7 @@ impl Config {
             unicode,
             is_compact,
             motion,
+            marks,
             memory: file.timeline.memory.as_ref().map(memory).transpose()?,
             no_mouse: file.mouse == Some(false),
             filter: file.filter.as_ref().map(checked).transpose()?,
@@ -313,6 +327,7 @@ mod tests {
         assert_eq!(line("[keys]\npause = [\"hyper-x\"]\n"), 2);
         assert_eq!(line("glyphs = \"runes\"\n"), 1);
         assert_eq!(line("mouse = true\nlayout = \"tiny\"\n"), 2);
+        assert_eq!(line("[charts]\nmarks = \"runes\"\n"), 2);
         assert_eq!(line("theme = \"x\"\nfilter = \"dur>\"\n"), 2);
         assert_eq!(line("[[alias]]\nkernel = \"(\"\nname = \"x\"\n"), 2);
         assert_eq!(line("[presets]\na = \"(\"\n"), 2);

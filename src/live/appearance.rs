@@ -89,6 +89,8 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
         // The user's word stands; consoles do not know the question.
         asks_background: chosen.is_none() && matches!(depth, Depth::True | Depth::C256),
     };
+    let detected = || ui::Marks::detect(options.ascii, variable);
+    let marks = config.marks.unwrap_or_else(detected);
     let filter = look.filter.as_ref().or(config.filter.as_ref());
     let filter = cli::filter(filter.map_or("", String::as_str), &config.presets)?;
     let defaults = Settings::default();
@@ -105,6 +107,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             view: look.view.unwrap_or_default(),
             is_compact: look.layout.map_or(config.is_compact, |layout| layout == Views::Compact),
             motion: config.motion,
+            marks,
             rate: look.fps,
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,

@@ -39,6 +39,9 @@ pub fn schema() -> serde_json::Value {
                 "motion": { "enum": ["auto", "scroll", "sweep", "page"] },
                 "memory": { "type": "string", "description": "a size, as 512M" },
             } },
+            "charts": { "type": "object", "additionalProperties": false, "properties": {
+                "marks": { "enum": ["auto", "ascii", "blocks", "braille", "sextants", "octants"] },
+            } },
             "mouse": { "type": "boolean" },
             "filter": { "type": "string" },
             "throttle": { "type": "number", "minimum": 1 },

@@ -66,7 +66,8 @@ fn sampled_kernels_are_ranked_and_lead_to_their_instructions_and_rows() {
         );
         assert!(line("75.0 % at obj 1 +0x1a40").contains("hot_loop"), "{text}");
         assert!(!hottest.is_empty(), "{text}");
-        let places: Vec<&str> = text.lines().filter(|line| line.contains("WAITCNT")).collect();
+        let is_place = |line: &&str| line.contains("obj 1 +") && line.contains("WAITCNT");
+        let places: Vec<&str> = text.lines().filter(is_place).collect();
         assert_eq!(places.len(), 2, "{text}");
         driven.typed("/copy_back");
         driven.key(Key::Enter);

@@ -13,6 +13,7 @@ mod list;
 mod questions;
 mod random;
 mod ranks;
+mod room;
 mod timeline;
 mod told;
 mod wire;

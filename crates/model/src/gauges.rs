@@ -37,6 +37,11 @@ impl History {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// A value for each of the last `count` seconds before `now`, oldest first; none where nothing was read.
     pub fn last(&self, now: Nanos, count: usize) -> Vec<Option<f64>> {
         let end = now / 1_000_000_000;

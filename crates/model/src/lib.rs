@@ -386,8 +386,12 @@ impl Store {
                 {
                     let records = row.records.saturating_sub(row.counted);
                     row.rate = records as f64 * 1e9 / (now - before) as f64;
+                    row.rates.add(now, row.rate);
                 }
                 row.counted = row.records;
+                if let Some(resident) = health.resident {
+                    row.resident.add(now, resident as f64);
+                }
                 row.health = Some((*health, now));
             });
         }

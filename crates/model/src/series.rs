@@ -63,6 +63,11 @@ impl Series {
         }
     }
 
+    /// Whether columns of `width` ns show averages of longer times: neighbours were put together.
+    pub fn is_coarser(&self, width: u64) -> bool {
+        self.level > 0 && self.step() > width
+    }
+
     fn step(&self) -> u64 {
         FINEST_STEP << self.level.min(32)
     }
@@ -152,6 +157,7 @@ mod tests {
             series.add(tenth * FINEST_STEP, (tenth % 10) as f64);
         }
         assert!(series.points.len() <= MAX_POINTS, "{}", series.points.len());
+        assert!(series.is_coarser(SECOND) && !series.is_coarser(360 * SECOND));
         let columns = series.columns(0, 360 * SECOND, 10);
         assert!(
             columns

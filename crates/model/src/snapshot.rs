@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::analysis::{Cached, Thresholds};
-use super::gauges::{DeviceRow, Gauges};
+use super::gauges::{DeviceRow, Gauges, History};
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
@@ -107,6 +107,10 @@ pub struct ProcessRow {
     pub health: Option<(Health, Nanos)>,
     /// Records per second between the last two readings.
     pub rate: f64,
+    /// The same by second.
+    pub rates: History,
+    /// Bytes of memory that it had resident, by second.
+    pub resident: History,
     /// Its records then.
     pub(super) counted: u64,
 }

@@ -192,6 +192,11 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
+/// A number of things: `1 kernel`, `2,048 kernels`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
 /// A rate in at most 6 columns: `128k/s`.
 pub fn rate(value: f64) -> String {
     let value = if value.is_finite() { value.max(0.0) } else { 0.0 };

@@ -50,6 +50,7 @@ pub use self::tab::{Pane, Tab};
 pub use self::update::update;
 pub use self::views::View;
 pub use self::widgets::column::ColumnId;
+pub use self::widgets::marks::Marks;
 
 use self::choice::choices;
 use self::escalation::Escalation;
@@ -199,6 +200,8 @@ pub struct Prefs {
     pub is_compact: bool,
     /// The unit of times in lists; none: what fits each.
     pub unit: Option<Unit>,
+    /// What charts are drawn with.
+    pub marks: Marks,
     /// Frames a second at most; none: as many as are usual.
     pub rate: Option<u32>,
     /// Keys in force.
@@ -227,6 +230,7 @@ impl Default for Prefs {
             bare: false,
             is_compact: false,
             unit: None,
+            marks: Marks::default(),
             rate: None,
             keys: Keys::default(),
             presets: Vec::new(),

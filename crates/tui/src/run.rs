@@ -13,7 +13,7 @@ use super::keymap::Keys;
 use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::time::Motion;
-use super::{ColumnId, DEFAULT_GRACE, Effect, Pane, Prefs, Tab, Ui};
+use super::{ColumnId, DEFAULT_GRACE, Effect, Marks, Pane, Prefs, Tab, Ui};
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
@@ -68,6 +68,8 @@ pub struct Settings {
     pub is_compact: bool,
     /// How the timeline moves; none: as the line allows.
     pub motion: Option<Motion>,
+    /// What charts are drawn with.
+    pub marks: Marks,
     /// Frames a second at most; none: as many as are usual.
     pub rate: Option<u32>,
     /// Bytes a second to the terminal at most; none: as many as come.
@@ -102,6 +104,7 @@ impl Default for Settings {
             view: Tab::default(),
             is_compact: false,
             motion: None,
+            marks: Marks::default(),
             rate: None,
             most_bytes: None,
             grace: DEFAULT_GRACE,
@@ -118,6 +121,7 @@ impl Settings {
                 keys: self.keys,
                 presets: self.presets,
                 is_compact: self.is_compact,
+                marks: self.marks,
                 rate: self.rate,
                 grace: self.grace,
                 detached: self.detached,

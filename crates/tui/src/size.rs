@@ -5,25 +5,22 @@
 pub enum Size {
     /// Less than 40×10: a line.
     Tiny,
-    /// Less than 80×24.
+    /// Less than the next: a list.
     Small,
-    /// From 80×24.
+    /// From 80×24, or 160×16.
     Medium,
-    /// From 120×36.
+    /// From 120×36, or 96×50.
     Large,
 }
 
 impl Size {
     /// The class of a terminal.
     pub const fn of(width: u16, height: u16) -> Self {
-        if width < 40 || height < 10 {
-            Self::Tiny
-        } else if width < 80 || height < 24 {
-            Self::Small
-        } else if width < 120 || height < 36 {
-            Self::Medium
-        } else {
-            Self::Large
+        match (width, height) {
+            (..40, _) | (_, ..10) => Self::Tiny,
+            (120.., 36..) | (96.., 50..) => Self::Large,
+            (80.., 24..) | (160.., 16..) => Self::Medium,
+            _ => Self::Small,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The views: a file and a row of the table each, and what all of them can be asked.
 
+mod alert_detail;
 pub(crate) mod alerts;
 pub(crate) mod api;
 pub(crate) mod calls;
@@ -14,9 +15,11 @@ mod kernel_detail;
 mod kernel_rows;
 pub(crate) mod kernels;
 pub(crate) mod log;
+mod marker_detail;
 pub(crate) mod markers;
 pub(crate) mod memory;
 mod overview;
+mod process_detail;
 pub(crate) mod processes;
 mod roofline;
 pub(crate) mod running;

@@ -149,10 +149,10 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             rule: Rule::Idle,
             about: row.agent.0,
             text: format!(
-                "{name} idle {} % of the last {}, {} gaps",
+                "{name} idle {} % of the last {}, {}",
                 units::percent(share),
                 units::duration(row.stretch.duration()),
-                units::count(row.gap_count)
+                units::counted(row.gap_count, "gap", "gaps")
             ),
             why: format!(
                 "neither kernel nor copy for more than {} % of {}; host {doing} in the longest",
@@ -270,12 +270,16 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
             .names
             .operation(OperationId(longest.what))
             .map_or("?", |name| &name.operation.name);
+        let waiter = ThreadId(longest.thread.min(thread.0));
+        let waiter = match snap.names.thread(waiter) {
+            Some(thread) if !thread.name.is_empty() => format!("{} ({})", thread.name, thread.tid),
+            _ => snap.names.thread_label(waiter),
+        };
         out.push(Alert {
             rule: Rule::Sync,
             about: thread.0,
             text: format!(
-                "{} waits {} %, most in {name}",
-                snap.names.thread_label(ThreadId(longest.thread.min(thread.0))),
+                "thread {waiter}: {} % of time waiting, mostly in {name}",
                 units::percent(share)
             ),
             why: format!(

@@ -1,11 +1,11 @@
 //! What can be set while the screen is shown, and is not kept.
 
 use crate::time::Motion;
-use crate::{Effect, Ui};
+use crate::{Effect, Marks, Ui};
 use roctop_trace::units::Unit;
 
 /// What can be set, with all values that have words.
-pub(super) const SETTINGS: [&str; 18] = [
+pub(super) const SETTINGS: [&str; 23] = [
     "glyphs unicode",
     "glyphs ascii",
     "units auto",
@@ -20,6 +20,11 @@ pub(super) const SETTINGS: [&str; 18] = [
     "motion scroll",
     "motion sweep",
     "motion page",
+    "charts ascii",
+    "charts blocks",
+    "charts braille",
+    "charts sextants",
+    "charts octants",
     "fps 10",
     "fps 5",
     "fps 2",
@@ -44,6 +49,10 @@ pub(super) fn set(ui: &mut Ui, rest: &str) -> Result<Effect, String> {
         ("motion", value) => {
             let known = Motion::ALL.iter().find(|known| known.1 == value);
             ui.time.motion = known.ok_or("set motion scroll, sweep or page")?.0;
+        }
+        ("charts", value) => {
+            let known = Marks::ALL.iter().find(|known| known.1 == value);
+            ui.prefs.marks = known.ok_or("set charts ascii, blocks, braille, sextants or octants")?.0;
         }
         ("fps", value) => {
             let rate = value.parse().ok().filter(|rate| (1..=10).contains(rate));

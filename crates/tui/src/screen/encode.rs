@@ -9,6 +9,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 use super::shift::shift;
+use crate::widgets::marks;
 
 use roctop_trace::units::width;
 
@@ -388,7 +389,14 @@ fn plain(c: char) -> char {
         '±' => '~',
         '…' => '~',
         '⁹' => '9',
-        _ => '?',
+        '°' => 'o',
+        _ => match marks::weight(c) {
+            Some(0) => ' ',
+            Some(1..=2) => '.',
+            Some(3..=5) => ':',
+            Some(_) => '#',
+            None => '?',
+        },
     }
 }
 

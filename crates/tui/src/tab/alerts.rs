@@ -2,11 +2,13 @@
 
 use ratatui::layout::Rect;
 
+use super::alert_detail;
 use crate::Pane;
 use crate::jump::{self, Target};
 use crate::theme::Role;
-use crate::widgets::canvas::{Canvas, top, words};
+use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::panes::list_and_detail;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Size, Tab};
 use roctop_model::Snapshot;
@@ -117,18 +119,13 @@ impl Table for AlertTable {
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let of = units::duration(scene.snap.analysis().stretch.duration());
     let right = format!("last {of}   enter → evidence");
-    // Two lines of reason: at 80 columns one is not enough for all of them.
-    let detail = if size < Size::Medium { 0 } else { 5 };
-    let (upper, lower) = top(area, area.height - detail);
-    let row = table::panel::<AlertTable>(canvas, upper, scene, Some(right), u8::MAX);
-    if let Some(row) = row.filter(|_| detail > 0) {
-        let alert = source(&row, scene);
-        let inner = canvas.frame(lower, alert.rule.word(), "");
-        let room = inner.width.saturating_sub(2);
-        let text = units::elide_words(&alert.text, room as usize);
-        canvas.say(inner.x + 1, inner.y, &text, room, Role::Accent);
-        for (y, line) in (inner.y + 1..inner.bottom()).zip(words(&alert.why, room as usize)) {
-            canvas.say(inner.x + 1, y, &line, room, Role::Text);
-        }
+    let (list, detail) = match table::sorted::<AlertTable>(scene).len() {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, 7.max(area.height / 2)),
+    };
+    let row = table::panel::<AlertTable>(canvas, list, scene, Some(right), u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        alert_detail::draw(canvas, detail, scene, source(&row, scene));
     }
 }

@@ -247,9 +247,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if size < Size::Medium {
         return panel(canvas, area, scene, u8::MAX);
     }
-    let (upper, lower) = top(area, area.height * 2 / 5);
+    let rows = table::sorted::<ApiTable>(scene).len() as u16;
+    let (upper, lower) = top(area, rows.saturating_add(3).max(5).min(area.height * 2 / 5));
     panel(canvas, upper, scene, u8::MAX);
-    let (middle, recent_area) = top(lower, (lower.height / 3).clamp(5, 10));
+    let threads = scene.snap.values.threads.len() as u16;
+    let (middle, recent_area) = top(lower, threads.saturating_add(3).clamp(6, 10).min(lower.height / 2));
     let (one, two) = left(middle, middle.width / 2);
     latency(canvas, one, scene);
     table::panel::<ThreadTable>(canvas, two, scene, Some("% of wall".into()), u8::MAX);

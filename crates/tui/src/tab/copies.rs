@@ -13,8 +13,9 @@ use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::table::{self, Scene, Table};
-use crate::widgets::{chart, history, look};
+use crate::widgets::{chart, look};
 use roctop_model::LaneKey;
 use roctop_model::analysis::Overlap;
 use roctop_model::table::{CLASSES, CopyStat};
@@ -392,7 +393,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         last_minute(canvas, chart_area, scene, copies);
     } else {
         canvas.frame(classes, "Sizes", "");
-        canvas.frame(chart_area, "Last minute", "");
+        canvas.frame(chart_area, "Bytes per second", "");
     }
     table::panel::<TransferTable>(canvas, lower, scene, Some("enter → timeline".into()), u8::MAX);
 }
@@ -437,17 +438,20 @@ fn sizes(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopySt
 }
 
 fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, copies: &CopyStat) {
-    let inner = canvas.frame(area, "Last minute", &format!("peak {}", speed(Some(copies.peak))));
-    let columns = inner.width.saturating_sub(12) as usize;
-    let values = copies.trend.last(scene.snap.values.at, columns.min(59));
-    let most = values.iter().copied().max().unwrap_or(0).max(1);
-    let top = units::bandwidth(most as f64);
-    history::draw(
-        canvas,
-        inner,
-        &values,
-        (most, &top),
-        (&format!("-{} s", values.len()), "now"),
-        look::copy_role(copies.route.direction),
+    let inner = canvas.frame(
+        area,
+        "Bytes per second",
+        &format!("peak of a copy {}", speed(Some(copies.peak))),
     );
+    let marks = scene.ui.prefs.marks;
+    let seconds = history::seconds(scene.snap, history::columns(inner, marks));
+    let values = copies.trend.last(scene.snap.values.at, seconds);
+    let scale = Scale {
+        most: values.iter().copied().max().unwrap_or(0).max(1) as f64,
+        text: &units::bandwidth,
+    };
+    let values: Vec<Option<Amount>> = values.into_iter().map(|value| Some(value.into())).collect();
+    let axis = history::last(seconds as f64);
+    let role = look::copy_role(copies.route.direction);
+    history::draw(canvas, inner, marks, &values, &scale, &axis, role);
 }

@@ -7,8 +7,9 @@ use crate::NameForm;
 use crate::theme::Role;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::chart;
+use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::table::Scene;
-use roctop_model::gauges::{CounterRow, SECONDS};
+use roctop_model::gauges::CounterRow;
 use roctop_trace::units;
 
 fn title(row: &CounterRow, scene: &Scene<'_>) -> String {
@@ -16,8 +17,7 @@ fn title(row: &CounterRow, scene: &Scene<'_>) -> String {
 }
 
 /// A minute of a device's counter.
-pub(super) fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
-    let values = row.history.last(scene.snap.now, SECONDS);
+pub(super) fn last_minute(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &CounterRow) {
     let right = format!(
         "now {}  avg {}  min {}  max {}",
         amount(row.now.map(|now| now.1)),
@@ -29,40 +29,20 @@ pub(super) fn history(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, ro
     if inner.height == 0 || inner.width < 20 {
         return;
     }
+    let marks = scene.ui.prefs.marks;
+    let seconds = history::seconds(scene.snap, history::columns(inner, marks));
+    let values = row.history.last(scene.snap.now, seconds);
     if row.range.count == 0 {
         return canvas.empty(inner, &[format!("no value yet; {}", state(row, scene.snap))]);
     }
-    let most = values
-        .iter()
-        .flatten()
-        .copied()
-        .fold(0.0f64, f64::max)
-        .max(f64::MIN_POSITIVE);
-    let columns = (inner.width - 12) as usize;
-    let wide = (columns / values.len()).max(1);
-    for line in 0..inner.height {
-        let low = f64::from(inner.height - 1 - line) / f64::from(inner.height);
-        let text: String = values[values.len().saturating_sub(columns)..]
-            .iter()
-            .flat_map(|value| {
-                let part = value.map_or(0.0, |value| value / most - low) * f64::from(inner.height);
-                let mark = match value {
-                    None => ' ',
-                    Some(_) if part <= 0.0 && line + 1 < inner.height => ' ',
-                    Some(_) => chart::level(((part * 8.0).round().clamp(1.0, 8.0)) as u64, 8),
-                };
-                std::iter::repeat_n(mark, wide)
-            })
-            .collect();
-        let scale = match line {
-            0 => amount(Some(most)),
-            _ if line + 1 == inner.height => "0".into(),
-            _ => String::new(),
-        };
-        canvas.right(inner.x + 9, inner.y + line, &scale, Role::Muted);
-        canvas.say(inner.x + 10, inner.y + line, "┤", 1, Role::Border);
-        canvas.say(inner.x + 11, inner.y + line, &text, inner.width - 12, Role::GaugeMid);
-    }
+    let most = values.iter().flatten().copied().fold(0.0f64, f64::max);
+    let scale = Scale {
+        most: most.max(f64::MIN_POSITIVE),
+        text: &|value| amount(Some(value)),
+    };
+    let values: Vec<Option<Amount>> = values.into_iter().map(|value| value.map(Amount::from)).collect();
+    let axis = history::last(values.len() as f64);
+    history::draw(canvas, inner, marks, &values, &scale, &axis, Role::GaugeMid);
 }
 
 /// Kernels by what a counter of dispatches counted in them.

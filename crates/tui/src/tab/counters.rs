@@ -253,7 +253,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if let Some(row) = selected.filter(|_| chart_rows > 0) {
         let row = source(&row, scene);
         match row.counter.scope {
-            Scope::Device => counter_detail::history(canvas, upper, scene, row),
+            Scope::Device => counter_detail::last_minute(canvas, upper, scene, row),
             Scope::Dispatch => {
                 let roofline = Roofline::of(scene.snap);
                 let part = if roofline.points.is_empty() || upper.width < 80 {
@@ -272,7 +272,10 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
             }
         }
     }
-    let right = perturbs(scene.snap).map_or_else(|| format!("{all} counters"), |what| format!("▲ {what}"));
+    let right = perturbs(scene.snap).map_or_else(
+        || units::counted(all as u64, "counter", "counters"),
+        |what| format!("▲ {what}"),
+    );
     table::panel::<CounterTable>(canvas, lower, scene, Some(right), u8::MAX);
 }
 

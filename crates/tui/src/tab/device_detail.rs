@@ -7,9 +7,13 @@ use ratatui::layout::Rect;
 use super::devices::{Row, gauges, label, product, seen};
 use crate::NameForm;
 use crate::theme::Role;
-use crate::widgets::canvas::Canvas;
-use crate::widgets::chart;
+use crate::track::Track;
+use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::history::{self, Amount, Scale};
+use crate::widgets::panes::across;
 use crate::widgets::table::Scene;
+use crate::widgets::{activity, chart, plot};
+use roctop_model::gauges::GaugeKind;
 use roctop_model::snapshot::KernelRow;
 use roctop_trace::gauge::{Device, Reading};
 use roctop_trace::item::AgentId;
@@ -115,12 +119,12 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
     let mut lines: Vec<(String, Role)> = Vec::new();
     if let Some(agent) = seen(row, scene) {
         let text = format!(
-            "busy {} % of the last {}   {} kernels   {} streams   {} queues   busy so far {}",
+            "busy {} % of the last {}   {}   {}   {}   busy so far {}",
             units::percent(agent.share),
             units::duration(scene.snap.values.window),
-            units::grouped(agent.dispatches),
-            agent.streams,
-            agent.queues,
+            units::counted(agent.dispatches, "kernel", "kernels"),
+            units::counted(agent.streams as u64, "stream", "streams"),
+            units::counted(agent.queues as u64, "queue", "queues"),
             units::duration(agent.busy),
         );
         lines.push((text, Role::Text));
@@ -143,6 +147,68 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         let y = inner.y + i as u16;
         let room = inner.width.saturating_sub(2);
         canvas.say(inner.x + 1, y, &units::items(text, room as usize), room, *role);
+    }
+    let (_, rest) = top(inner, lines.len() as u16);
+    if rest.height >= MIN_CHART {
+        charts(canvas, rest, scene, row);
+    }
+}
+
+/// Rows of a chart with its heading at least, and columns of one of several.
+const MIN_CHART: u16 = 5;
+const CHART_COLUMNS: u16 = 48;
+
+/// How busy it was, and what its sensors said, over the last minute.
+fn charts(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let snap = scene.snap;
+    let device = gauges(row, scene);
+    let read: Vec<GaugeKind> = GaugeKind::ALL
+        .into_iter()
+        .filter(|kind| device.is_some_and(|device| !device.series[*kind as usize].is_empty()))
+        .collect();
+    let agent = seen(row, scene).map(|agent| agent.id);
+    let most = usize::from(area.width / CHART_COLUMNS).max(1);
+    let gauges = read.into_iter().take(most.saturating_sub(usize::from(agent.is_some())));
+    let gauges: Vec<GaugeKind> = gauges.collect();
+    let count = gauges.len() as u16 + u16::from(agent.is_some());
+    let mut parts = across(area, count).into_iter();
+    if let Some((agent, part)) = agent.and_then(|agent| Some((agent, parts.next()?))) {
+        let text = format!("busy with kernels, {}", activity::words(snap));
+        let below = canvas.headed(part, &text);
+        activity::draw(
+            canvas,
+            below,
+            scene,
+            activity::of_gpu(snap, agent),
+            &activity::share,
+            Role::GaugeHigh,
+        );
+    }
+    for (kind, part) in gauges.into_iter().zip(parts) {
+        let track = Track::Gauge(row.node, kind);
+        let Some((series, whole)) = plot::series(snap, track) else {
+            continue;
+        };
+        let below = canvas.headed(part, plot::word(kind));
+        let (marks, span) = (scene.ui.prefs.marks, activity::stretch(snap));
+        let columns = history::columns(below, marks).max(1);
+        let width = span.duration().div_ceil(columns as u64).max(1);
+        let values = series.columns(span.begin, width, columns).into_iter();
+        let values: Vec<Option<Amount>> = values
+            .map(|value| {
+                value.map(|value| Amount {
+                    value,
+                    is_average: series.is_coarser(width),
+                })
+            })
+            .collect();
+        let text = |value: f64| plot::value(snap, track, Some(value));
+        let scale = Scale {
+            most: whole,
+            text: &text,
+        };
+        let axis = history::last(span.duration() as f64 / 1e9);
+        history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
     }
 }
 

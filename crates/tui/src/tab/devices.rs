@@ -11,7 +11,7 @@ use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
 use crate::theme::Role;
-use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::table::{self, Scene, Table};
@@ -348,11 +348,24 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         return;
     }
     let wanted = (DeviceTable::rows(scene).len() as u16).saturating_add(3);
+    if area.height < 20 {
+        // Few rows and many columns: lists to the left, the selected one to the right.
+        let (lists, detail_area) = left(area, area.width / 2);
+        let (upper, gaps) = top(lists, wanted.min(lists.height / 2).max(4));
+        let selected = table::panel::<DeviceTable>(canvas, upper, scene, right, u8::MAX);
+        table::panel::<GapTable>(canvas, gaps, scene, Some(gaps::title(scene)), u8::MAX);
+        if let Some(row) = selected {
+            device_detail::draw(canvas, detail_area, scene, &row);
+        }
+        return;
+    }
     let (upper, rest) = top(area, wanted.min(area.height / 4).max(4));
     let selected = table::panel::<DeviceTable>(canvas, upper, scene, right, u8::MAX);
     let (middle, rest) = top(rest, wanted.min(rest.height / 3).max(4));
     device_detail::breakdown(canvas, middle, scene);
-    let (gaps, detail_area) = top(rest, rest.height / 2);
+    // Few gaps leave their rows to the detail.
+    let gap_rows = (GapTable::all(scene) as u16).saturating_add(3).max(4);
+    let (gaps, detail_area) = top(rest, (rest.height * 2 / 5).min(gap_rows));
     table::panel::<GapTable>(canvas, gaps, scene, Some(gaps::title(scene)), u8::MAX);
     if let Some(row) = selected {
         device_detail::draw(canvas, detail_area, scene, &row);

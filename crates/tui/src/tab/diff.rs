@@ -9,6 +9,8 @@ use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::histogram;
+use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::Snapshot;
@@ -227,7 +229,7 @@ impl Subject for ChangeSubject<'_> {
 }
 
 /// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let Some(baseline) = &scene.ui.baseline else {
         let inner = canvas.frame(area, ChangeTable::TITLE, "no baseline");
         let lines = [
@@ -242,5 +244,33 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
         units::clock(baseline.elapsed()),
         MIN_CHANGE * 100.0
     );
-    table::panel::<ChangeTable>(canvas, area, scene, Some(right), u8::MAX);
+    let (list, detail) = match table::sorted::<ChangeTable>(scene).len() {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, 8.max(area.height / 3)),
+    };
+    let row = table::panel::<ChangeTable>(canvas, list, scene, Some(right), u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        durations(canvas, detail, scene, baseline, &row);
+    }
+}
+
+/// The durations of a kernel before and since.
+fn durations(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, baseline: &Snapshot, row: &Row) {
+    let name = super::kernels::name(scene.snap, row.id, NameForm::Short);
+    let inner = canvas.frame(area, &name, "H histogram   enter kernel");
+    let now = scene.snap.values.kernels.iter().find(|known| known.id == row.id);
+    let is_same_run = baseline.origin == scene.snap.origin && baseline.title == scene.snap.title;
+    let since = now.map(|now| {
+        if is_same_run {
+            now.numbers.stat.rest(&row.before)
+        } else {
+            now.numbers.stat.clone()
+        }
+    });
+    let parts = tiles(inner, 2, inner.width / 2);
+    histogram::draw(canvas, parts[0], scene, &row.before, "before: duration");
+    if let Some(since) = since {
+        histogram::draw(canvas, parts[1], scene, &since, "since: duration");
+    }
 }

@@ -1,28 +1,100 @@
-//! A kernel in detail: its name whole, geometry and registers, histogram, trend, where it ran.
+//! A kernel in detail: its name whole, geometry and registers, histogram, what it took over time, where it ran and who launched it.
+
+use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
 use super::kernel_rows::{Row, What, delay, members};
 use super::kernels::{name, source};
+use crate::NameForm;
 use crate::filterable::{PlaceSubject, SliceSubject};
 use crate::launches;
 use crate::relation::Kind;
 use crate::theme::Role;
-use crate::widgets::canvas::{Canvas, left};
-use crate::widgets::chart;
-use crate::widgets::history;
+use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::history::{self, Amount, Scale};
+use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
-use crate::{NameForm, Size};
-use roctop_model::Slice;
+use crate::widgets::{activity, histogram};
 use roctop_model::analysis::usage;
 use roctop_model::table::Cell;
-use roctop_trace::item::KernelId;
+use roctop_model::{LaneKey, Slice, Snapshot};
+use roctop_trace::item::{KernelId, Nanos, ThreadId};
 use roctop_trace::units;
 
 /// Slices of each lane that are looked through.
 const LOOKED_AT: usize = 20_000;
+/// Launches that are drawn one by one, of all lanes.
+const MAX_POINTS: usize = 20_000;
+/// Rows and columns that a tile takes at least.
+const TILE: (u16, u16) = (6, 44);
 
-fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
+/// The launches of a kernel that are kept, as far as they are looked through.
+#[derive(Default)]
+pub(super) struct Launches {
+    /// End and duration of each of the youngest.
+    pub(super) each: Vec<(Nanos, u64)>,
+    /// Duration and begin of the slowest three.
+    slowest: Vec<(u64, Nanos)>,
+    /// Launches and their time by the thread that launched them.
+    threads: Vec<(ThreadId, u64, u64)>,
+}
+
+impl Launches {
+    /// All of them.
+    pub(super) fn all(snap: &Snapshot, id: KernelId) -> Self {
+        Self::which(snap, id, &|_, _| true)
+    }
+
+    /// Those that pass the filter; all if it names other things.
+    fn passing(scene: &Scene<'_>, id: KernelId) -> Self {
+        let (snap, filter) = (scene.snap, &scene.ui.filter);
+        if launches::relation(scene, Kind::Kernels).is_some() {
+            return Self::all(snap, id);
+        }
+        Self::which(snap, id, &|key, slice| filter.accepts(&SliceSubject { snap, key, slice }))
+    }
+
+    fn which(snap: &Snapshot, id: KernelId, passes: &dyn Fn(LaneKey, &Slice) -> bool) -> Self {
+        let lanes = || snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
+        let each = MAX_POINTS / lanes().count().max(1);
+        let mut out = Self::default();
+        let mut threads: HashMap<u32, (u64, u64)> = HashMap::new();
+        for lane in lanes() {
+            let own = lane.recent(LOOKED_AT).filter(|slice| slice.what == id.0);
+            let own = own.filter(|slice| passes(lane.key, slice));
+            for (at, slice) in own.enumerate() {
+                let nanos = slice.span.duration();
+                let key = (nanos, slice.span.begin);
+                let place = out.slowest.partition_point(|known| *known > key);
+                if place < 3 {
+                    out.slowest.insert(place, key);
+                    out.slowest.truncate(3);
+                }
+                if at < each {
+                    out.each.push((slice.span.end, nanos));
+                    let sum = threads.entry(slice.thread).or_default();
+                    *sum = (sum.0 + 1, sum.1.saturating_add(nanos));
+                }
+            }
+        }
+        let known = threads.into_iter().filter(|known| known.0 != u32::MAX);
+        out.threads = known.map(|(id, (count, nanos))| (ThreadId(id), count, nanos)).collect();
+        out.threads.sort_by_key(|known| (std::cmp::Reverse(known.2), known.0));
+        out
+    }
+
+    /// The slowest, and when.
+    fn slowest(&self, scene: &Scene<'_>) -> String {
+        let listed = self.slowest.iter().map(|(nanos, begin)| {
+            let at = units::timestamp_short(begin.saturating_sub(scene.snap.origin));
+            format!("{} at {at}", units::duration(*nanos))
+        });
+        format!("slowest {}", listed.collect::<Vec<_>>().join("   "))
+    }
+}
+
+fn facts(scene: &Scene<'_>, row: &Row, launches: &Launches) -> Vec<String> {
     let Some(kernel) = source(row, scene) else {
         return vec![counts(scene, row)];
     };
@@ -49,34 +121,7 @@ fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
         units::bytes(u64::from(numbers.shape.group_size)),
         units::bytes(u64::from(numbers.shape.private_size)),
     );
-    vec![first, counts(scene, row), slowest(scene, kernel.id)]
-}
-
-/// The slowest calls that are kept, and when.
-fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
-    let lanes = scene.snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
-    // If the filter names other things, all launches of the kernel are shown.
-    let is_all = launches::relation(scene, Kind::Kernels).is_some();
-    let (snap, filter) = (scene.snap, &scene.ui.filter);
-    let passes = |key, slice: &Slice| is_all || filter.accepts(&SliceSubject { snap, key, slice });
-    let own = lanes.flat_map(|lane| {
-        let own = lane.recent(LOOKED_AT).filter(|slice| slice.what == id.0);
-        own.filter(move |slice| passes(lane.key, slice))
-    });
-    let mut worst: Vec<(u64, u64)> = Vec::with_capacity(4);
-    for slice in own {
-        let key = (slice.span.duration(), slice.span.begin);
-        let at = worst.partition_point(|known| *known > key);
-        if at < 3 {
-            worst.insert(at, key);
-            worst.truncate(3);
-        }
-    }
-    let listed = worst.iter().map(|(nanos, begin)| {
-        let at = units::timestamp_short(begin.saturating_sub(scene.snap.origin));
-        format!("{} at {at}", units::duration(*nanos))
-    });
-    format!("slowest {}", listed.collect::<Vec<_>>().join("   "))
+    vec![first, counts(scene, row), launches.slowest(scene)]
 }
 
 fn counts(scene: &Scene<'_>, row: &Row) -> String {
@@ -97,33 +142,31 @@ fn counts(scene: &Scene<'_>, row: &Row) -> String {
 }
 
 /// Draws it.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row, size: Size) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let title = super::kernels::title(row, scene);
     let inner = canvas.frame(area, &title, "t name form   enter last dispatch   H histogram");
     let room = inner.width.saturating_sub(2) as usize;
+    let kernel = source(row, scene).map(|kernel| kernel.id);
+    let launches = kernel.map_or_else(Launches::default, |id| Launches::passing(scene, id));
     let mut y = inner.y;
-    if let What::Kernel(at) = row.what
-        && size == Size::Large
-    {
-        let full = name(
-            scene.snap,
-            scene.snap.values.kernels[at].id,
-            if scene.ui.prefs.names == NameForm::Short {
-                NameForm::Full
-            } else {
-                scene.ui.prefs.names
-            },
-        );
-        for part in wrap(&full, room).iter().take(2) {
+    if let Some(id) = kernel.filter(|_| inner.height >= 9) {
+        let form = match scene.ui.prefs.names {
+            NameForm::Short => NameForm::Full,
+            other => other,
+        };
+        for part in wrap(&name(scene.snap, id, form), room).iter().take(2) {
             canvas.say(inner.x + 1, y, part, inner.width - 2, Role::Muted);
             y += 1;
         }
     }
-    for text in facts(scene, row) {
-        canvas.say(inner.x + 1, y, &units::items(&text, room), inner.width - 2, Role::Text);
-        y += 1;
-    }
-    if size == Size::Large {
+    for text in facts(scene, row, &launches) {
+        canvas.say(
+            inner.x + 1,
+            y,
+            &units::items(&text, room),
+            inner.width.saturating_sub(2),
+            Role::Text,
+        );
         y += 1;
     }
     let rest = Rect {
@@ -131,19 +174,93 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
         height: inner.bottom().saturating_sub(y),
         ..inner
     };
-    if !matches!(row.what, What::Kernel(_)) {
-        within(canvas, rest, scene, row);
-    } else if size == Size::Large {
-        let (one, rest) = left(rest, rest.width * 2 / 5);
-        let (two, three) = left(rest, rest.width / 2);
-        histogram(canvas, one, scene, row);
-        trend(canvas, two, scene, row);
-        places(canvas, three, scene, row);
-    } else {
-        let (one, two) = left(rest, rest.width * 3 / 5);
-        histogram(canvas, one, scene, row);
-        places(canvas, two, scene, row);
+    if kernel.is_none() {
+        return group(canvas, rest, scene, row);
     }
+    let fit = (rest.height / TILE.0).max(1) * (rest.width / TILE.1).max(1);
+    match fit {
+        0..=2 => {
+            let parts = tiles(rest, 2, rest.width / 2);
+            histogram::draw(canvas, parts[0], scene, &row.stat, "duration");
+            places(canvas, parts[1], scene, row);
+        }
+        3 => {
+            let parts = tiles(rest, 3, TILE.1);
+            histogram::draw(canvas, parts[0], scene, &row.stat, "duration");
+            trend(canvas, parts[1], scene, row);
+            places(canvas, parts[2], scene, row);
+        }
+        _ => {
+            // Two lines of tiles where there are rows for them.
+            let abreast = if rest.height >= 2 * TILE.0 { 2 } else { 4 };
+            let parts = tiles(rest, 4, rest.width / abreast);
+            histogram::draw(canvas, parts[0], scene, &row.stat, "duration");
+            trend(canvas, parts[1], scene, row);
+            launched(canvas, parts[2], scene, &launches);
+            let (upper, lower) = top(parts[3], parts[3].height.div_ceil(2));
+            places(canvas, upper, scene, row);
+            threads(canvas, lower, scene, &launches);
+        }
+    }
+}
+
+/// Each launch that is kept, by when it ended and how long it took.
+pub(super) fn launched(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, launches: &Launches) {
+    if area.height < 3 || area.width < 24 {
+        return;
+    }
+    let count = units::counted(launches.each.len() as u64, "launch", "launches");
+    let text = format!("duration of each of the last {count}");
+    let below = canvas.headed(area, &text);
+    activity::durations(canvas, below, scene, &launches.each, Role::GaugeMid);
+}
+
+/// Who launched it.
+fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, launches: &Launches) {
+    if area.height < 2 {
+        return;
+    }
+    let room = area.width.saturating_sub(2);
+    canvas.say(area.x + 1, area.y, "launched by, of the last", room, Role::Head);
+    for (y, (thread, count, nanos)) in (area.y + 1..area.bottom()).zip(&launches.threads) {
+        let text = format!(
+            "{} {:>8} calls {:>8} total",
+            units::fit(&scene.snap.names.thread_label(*thread), 17),
+            units::count(*count),
+            units::duration(*nanos),
+        );
+        canvas.say(area.x + 1, y, &text, room, Role::Text);
+    }
+}
+
+/// The kernels of a group, and when its lanes were busy.
+fn group(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let names = &scene.snap.names;
+    let is_own = |key: LaneKey| match (row.what, key) {
+        (What::Stream(Some(stream)), LaneKey::Stream(_, own)) => own == stream,
+        (What::Agent(agent), LaneKey::Agent(own)) => own == agent,
+        (What::Process(process), LaneKey::Agent(own)) => {
+            let agent = names.agent(own);
+            agent.is_some_and(|agent| agent.process == process)
+        }
+        _ => false,
+    };
+    let lanes = || {
+        scene
+            .snap
+            .lanes
+            .iter()
+            .filter(|lane| is_own(lane.key))
+            .map(|lane| &**lane)
+    };
+    let listed = members(scene, row).len() as u16 + 1;
+    if area.height < listed + TILE.0 || lanes().next().is_none() {
+        return within(canvas, area, scene, row);
+    }
+    let (upper, lower) = top(area, listed);
+    within(canvas, upper, scene, row);
+    let below = canvas.headed(lower, &format!("busy with kernels, {}", activity::words(scene.snap)));
+    activity::draw(canvas, below, scene, lanes(), &activity::share, Role::GaugeMid);
 }
 
 /// The kernels of a group.
@@ -176,86 +293,29 @@ fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     }
 }
 
-/// Time a second over the last minute, and the mean.
+/// Time a second over the last minute.
 fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let Some(kernel) = source(row, scene).filter(|_| area.height > 2 && area.width > 16) else {
         return;
     };
-    let columns = (area.width as usize - 12).min(59);
-    let values = kernel.numbers.trend.last(scene.snap.values.at, columns);
+    let marks = scene.ui.prefs.marks;
+    let seconds = history::seconds(scene.snap, history::columns(area, marks));
+    let values = kernel.numbers.trend.last(scene.snap.values.at, seconds);
     let most = values.iter().copied().max().unwrap_or(0);
-    canvas.say(
-        area.x + 1,
-        area.y,
-        "GPU time per second, last 60 s",
-        area.width,
-        Role::Head,
-    );
-    let below = Rect {
-        y: area.y + 1,
-        height: area.height - 1,
-        ..area
+    let below = canvas.headed(area, &format!("GPU time per second, last {seconds} s"));
+    let values: Vec<Option<Amount>> = values.into_iter().map(|value| Some(value.into())).collect();
+    let scale = Scale {
+        most: most as f64,
+        text: &history::nanos,
     };
-    let ends = (format!("-{} s", values.len()), "now");
-    let scale = (most, &*units::duration(most));
-    history::draw(canvas, below, &values, scale, (&ends.0, ends.1), Role::GaugeMid);
+    let axis = history::last(seconds as f64);
+    history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
 }
 
 /// A long text in lines of at most `width` columns.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(columns.max(1)).map(|part| part.iter().collect()).collect()
-}
-
-fn histogram(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
-    if area.height < 2 {
-        return;
-    }
-    let stat = &row.stat;
-    let kind = if scene.ui.prefs.logarithmic { "log" } else { "linear" };
-    canvas.say(
-        area.x + 1,
-        area.y,
-        &format!("duration ({kind})"),
-        area.width,
-        Role::Head,
-    );
-    let bins = stat.bins(area.height as usize - 1, scene.ui.prefs.logarithmic);
-    if bins.is_empty() {
-        let why = if stat.is_full() || stat.timed == 0 {
-            "no times"
-        } else if stat.is_of_sums() {
-            "no histogram while filtered by place"
-        } else {
-            "no histogram: it is kept of the first 1024 kernels that run"
-        };
-        canvas.say(area.x + 1, area.y + 1, why, area.width, Role::Muted);
-        return;
-    }
-    let most = bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
-    let room = area.width.saturating_sub(30) as usize;
-    let quantiles = [
-        ("p50", stat.quantiles.p50),
-        ("p95", stat.quantiles.p95),
-        ("p99", stat.quantiles.p99),
-    ];
-    for (i, &(edge, count)) in bins.iter().enumerate() {
-        let y = area.y + 1 + i as u16;
-        let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
-        canvas.right(area.x + 9, y, &units::duration(edge), Role::Muted);
-        let bar = chart::bar(count as f64 / most as f64, room);
-        let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
-        let here: Vec<&str> = quantiles
-            .iter()
-            .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
-            .map(|q| q.0)
-            .collect();
-        if count > 0 {
-            let share = units::percent(count as f64 / stat.timed.max(1) as f64);
-            let text = format!(" {share} % {}", here.join(" "));
-            canvas.say(x, y, &text, area.right().saturating_sub(x), Role::Muted);
-        }
-    }
 }
 
 fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {

@@ -12,9 +12,10 @@ use crate::jump::{self, Target};
 use crate::launches;
 use crate::relation::Kind;
 use crate::theme::Role;
-use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::canvas::Canvas;
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth};
+use crate::widgets::panes::list_and_detail;
 use crate::widgets::row_cache::Basis;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
@@ -328,11 +329,12 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
         ""
     };
     let count = match scene.ui.prefs.grouping {
-        Grouping::Name if rows == all => format!("{bound}{all} kernels"),
+        Grouping::Name if rows == all => format!("{bound}{}", units::counted(all as u64, "kernel", "kernels")),
         Grouping::Name => {
             let relation = launches::relation(scene, Kind::Kernels);
             let relation = relation.map_or_else(String::new, |words| format!(" {words}"));
-            format!("{bound}{}{rows} of {all} kernels{relation}", estimated(scene))
+            let all = units::counted(all as u64, "kernel", "kernels");
+            format!("{bound}{}{rows} of {all}{relation}", estimated(scene))
         }
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
         other => format!(
@@ -346,19 +348,18 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let detail_rows = match size {
+    let least = match size {
         Size::Large => 12.max(area.height / 3).min(20),
-        Size::Medium => 8,
-        _ => 0,
+        _ => 8,
     };
-    let (upper, lower) = top(area, area.height.saturating_sub(detail_rows));
-    let Some(row) = panel(canvas, upper, scene, u8::MAX) else {
-        if detail_rows > 0 {
-            canvas.frame(lower, "Detail", "");
-        }
-        return;
+    let rows = table::sorted::<KernelTable>(scene).len();
+    let (list, detail) = match rows {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, least),
     };
-    if detail_rows > 0 {
-        kernel_detail::draw(canvas, lower, scene, &row, size);
+    let row = panel(canvas, list, scene, u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        kernel_detail::draw(canvas, detail, scene, &row);
     }
 }

@@ -23,7 +23,7 @@ fn is_match(ui: &Ui, line: &str) -> bool {
 pub(crate) fn matches(scene: &Scene<'_>) -> String {
     let lines = &scene.snap.output;
     let found = lines.iter().filter(|line| is_match(scene.ui, line)).count();
-    format!("{found} of {} lines", lines.len())
+    format!("{found} of {}", units::counted(lines.len() as u64, "line", "lines"))
 }
 
 /// All lines as a text.
@@ -168,7 +168,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     let (upper, lower) = top(area, area.height - rows);
     let lines = &scene.snap.output;
     let mut right = match scene.ui.log.scrolled {
-        0 => format!("{} lines", lines.len()),
+        0 => units::counted(lines.len() as u64, "line", "lines"),
         back => format!("{back} lines back, G to the end"),
     };
     if scene.ui.log.shifted > 0 {

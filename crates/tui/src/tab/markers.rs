@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use super::wall;
+use super::{marker_detail, wall};
 use crate::Pane;
 use crate::Size;
 use crate::filterable::MarkerSubject;
@@ -13,6 +13,7 @@ use crate::launches;
 use crate::relation::Kind;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::panes::list_and_detail;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::LaneKey;
@@ -249,8 +250,16 @@ fn gpu_share(row: &Row, scene: &Scene<'_>) -> f64 {
 }
 
 /// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let kind = if scene.ui.prefs.flat { "flat" } else { "tree" };
     let right = format!("{kind}   # is any number   I step by step");
-    table::panel::<MarkerTable>(canvas, area, scene, Some(right), u8::MAX);
+    let (list, detail) = match table::sorted::<MarkerTable>(scene).len() {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, 8.max(area.height / 3)),
+    };
+    let row = table::panel::<MarkerTable>(canvas, list, scene, Some(right), u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        marker_detail::draw(canvas, detail, scene, source(&row, scene));
+    }
 }

@@ -1,5 +1,7 @@
 //! Memory: what each agent's is held by whom, its peak, and the largest allocations that are not freed.
 
+use std::collections::HashMap;
+
 use ratatui::layout::Rect;
 
 use super::wall;
@@ -7,9 +9,12 @@ use crate::Pane;
 use crate::Size;
 use crate::jump::Target;
 use crate::theme::Role;
+use crate::widgets::activity;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::history::{self, Scale};
+use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::memory::{Held, Pool};
 use roctop_model::query::{Field, Subject, Value};
@@ -190,7 +195,59 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         units::grouped(memory.count),
         units::bytes(memory.bytes)
     );
-    table::panel::<MemoryTable>(canvas, lower, scene, Some(right), u8::MAX);
+    let rows = table::sorted::<MemoryTable>(scene);
+    let (list, detail) = match rows.len() {
+        0 => (lower, None),
+        _ if size < Size::Medium => (lower, None),
+        rows => list_and_detail(lower, rows, 8.max(lower.height / 3)),
+    };
+    table::panel::<MemoryTable>(canvas, list, scene, Some(right), u8::MAX);
+    if let Some(detail) = detail {
+        allocated(canvas, detail, scene, &rows);
+    }
+}
+
+/// The allocations of the list by when they were made, and by the call that made them.
+fn allocated(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row]) {
+    let snap = scene.snap;
+    let inner = canvas.frame(area, "Where it comes from", "of the list");
+    let parts = tiles(inner, 2, 60.max(inner.width / 2));
+    let count = units::counted(rows.len() as u64, "allocation", "allocations");
+    let below = canvas.headed(parts[0], &format!("size of {count} by when it was made"));
+    let edge = activity::stretch(snap).end;
+    let seconds = |at: u64| (at as f64 - edge as f64) / 1e9;
+    let points: Vec<(f64, f64)> = rows.iter().map(|row| (seconds(row.0.at), row.0.bytes as f64)).collect();
+    let scale = Scale {
+        most: rows.iter().map(|row| row.0.bytes).max().unwrap_or(0) as f64,
+        text: &|value| units::bytes(value as u64),
+    };
+    let axis = history::last((edge - snap.origin) as f64 / 1e9);
+    history::points(
+        canvas,
+        below,
+        scene.ui.prefs.marks,
+        &points,
+        &scale,
+        &axis,
+        Role::ApiMemory,
+    );
+    let mut calls: HashMap<String, (u64, u64)> = HashMap::new();
+    for row in rows {
+        let sum = calls.entry(called(&row.0, scene)).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(row.0.bytes));
+    }
+    let mut calls: Vec<(String, (u64, u64))> = calls.into_iter().collect();
+    calls.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
+    let most = calls.first().map_or(1, |known| known.1.1.max(1));
+    let below = canvas.headed(parts[1], "by call");
+    for (y, (name, (count, bytes))) in (below.y..below.bottom()).zip(&calls) {
+        let x = canvas.say(below.x + 1, y, &units::fit(name, 24), 24, Role::Text);
+        canvas.right(x + 8, y, &format!("{}×", units::count(*count)), Role::Text);
+        canvas.right(x + 19, y, &units::bytes(*bytes), Role::Text);
+        let room = below.right().saturating_sub(x + 21);
+        let bar = chart::bar(*bytes as f64 / most as f64, usize::from(room));
+        canvas.say(x + 20, y, &bar, room, Role::ApiMemory);
+    }
 }
 
 fn summary(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, pools: &[Pool]) {

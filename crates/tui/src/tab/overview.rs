@@ -22,6 +22,8 @@ const WIDE: u16 = 120;
 /// At this width and height there is room for all panes.
 const HIGH: u16 = 40;
 const NARROW: u16 = 96;
+/// Below this height panes stand side by side.
+const LOW: u16 = 21;
 
 /// GPUs worth a row: those that work; all, when none does. Below one that processes share each of them has a row.
 fn gpus<'a>(scene: &Scene<'a>) -> Vec<&'a AgentRow> {
@@ -61,6 +63,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         kernels::panel(canvas, lower, scene, 2);
         return;
     }
+    if area.height < LOW && area.width >= 2 * NARROW {
+        return side_by_side(canvas, area, scene, size, &gpus);
+    }
     let is_high = area.height >= HIGH && area.width >= NARROW;
     let large = size == Size::Large || (is_high && !scene.ui.prefs.is_compact);
     let most = if large { 8 } else { 3 };
@@ -89,6 +94,18 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     copies::panel(canvas, first, scene);
     api::panel(canvas, second, scene, 2);
     worth_a_look(canvas, third, scene);
+}
+
+/// Few rows and many columns: kernels, calls and alerts side by side, below GPUs and timeline.
+fn side_by_side(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size, gpus: &[&AgentRow]) {
+    let (upper, rest) = top(area, (gpus.len() as u16).clamp(1, 3) + 2);
+    devices(canvas, upper, scene, gpus);
+    let principal = principal(scene);
+    let (middle, lower) = top(rest, (principal.len() as u16 + 3).clamp(4, rest.height / 2));
+    lanes(canvas, middle, scene, size, principal);
+    let (first, second) = left(lower, lower.width * 3 / 5);
+    kernels::panel(canvas, first, scene, u8::MAX);
+    worth_a_look(canvas, second, scene);
 }
 
 /// Rows of the timeline that say most.
@@ -256,12 +273,12 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         let product = agent.and_then(|agent| header::model(&agent.product)).unwrap_or("");
         let arch = agent.map_or("", |agent| &agent.name);
         let text = format!(
-            "{}{} {} kernels  {} streams  {} queues",
+            "{}{} {}  {}  {}",
             driver(scene, row),
             format!("{product} {arch} ").trim_start(),
-            units::count(row.dispatches),
-            row.streams,
-            row.queues
+            units::counted(row.dispatches, "kernel", "kernels"),
+            units::counted(row.streams as u64, "stream", "streams"),
+            units::counted(row.queues as u64, "queue", "queues"),
         );
         let room = inner.right().saturating_sub(x + 1);
         canvas.say(x, y, &units::items(&text, room as usize), room, Role::Muted);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ratatui::layout::Rect;
 use roctop_ring::record::status;
 
+use super::process_detail;
 use crate::Pane;
 use crate::filterable::ProcessSubject;
 use crate::jump::Target;
@@ -12,6 +13,7 @@ use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::header;
+use crate::widgets::panes::list_and_detail;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Size, Tab};
 use roctop_model::Mode;
@@ -274,21 +276,29 @@ fn open(row: &ProcessRow) -> u64 {
 
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
-    let all = scene.snap.values.processes.len();
-    let share = if size < Size::Medium {
-        area.height
-    } else {
-        (all as u16).saturating_add(3).min(area.height / 2).max(6)
+    let rows = table::sorted::<ProcessTable>(scene).len();
+    let (list, below) = match size {
+        Size::Large | Size::Medium => list_and_detail(area, rows, 8.max(area.height / 2)),
+        _ => (area, None),
     };
-    let (upper, lower) = top(area, share);
-    table::panel::<ProcessTable>(canvas, upper, scene, None, u8::MAX);
-    if lower.height > 2 {
-        collectors(canvas, lower, scene);
-    }
+    let row = table::panel::<ProcessTable>(canvas, list, scene, None, u8::MAX);
+    let Some(below) = below else { return };
+    let said = said(scene, below.width.saturating_sub(3));
+    let Some(row) = row.filter(|_| below.height >= MIN_DETAIL + MIN_SAID) else {
+        return collectors(canvas, below, &said);
+    };
+    let wanted = (said.len() as u16).saturating_add(2).clamp(MIN_SAID, below.height / 2);
+    let (detail, lower) = top(below, below.height - wanted.min(below.height - MIN_DETAIL));
+    process_detail::draw(canvas, detail, scene, source(&row, scene), overhead(&row, scene));
+    collectors(canvas, lower, &said);
 }
 
-fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
-    let inner = canvas.frame(area, "Collectors", "what they decided, what was lost");
+/// Rows of the pane with the process, and of what collectors say, at least.
+const MIN_DETAIL: u16 = 7;
+const MIN_SAID: u16 = 4;
+
+/// What was lost, and what collectors said, in lines of at most `room` columns.
+fn said(scene: &Scene<'_>, room: u16) -> Vec<(String, Role)> {
     let values = &scene.snap.values;
     let mut lines: Vec<(String, Role)> = Vec::new();
     for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
@@ -318,12 +328,11 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     if lines.is_empty() {
         lines.push(("no collector has said anything".into(), Role::Muted));
     }
-    let room = inner.width.saturating_sub(1);
     let indent = " ".repeat(LABEL_COLUMNS);
     let broken = lines.iter().flat_map(|(text, role)| {
         let head: String = text.chars().take(LABEL_COLUMNS).collect();
         let rest: String = text.chars().skip(LABEL_COLUMNS).collect();
-        let parts = words(&rest, (room as usize).saturating_sub(LABEL_COLUMNS))
+        let parts = words(&rest, usize::from(room).saturating_sub(LABEL_COLUMNS))
             .into_iter()
             .enumerate();
         let lines = parts.map(|(at, part)| {
@@ -335,8 +344,13 @@ fn collectors(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         });
         lines.map(|line| (line, *role)).collect::<Vec<_>>()
     });
-    for (y, (text, role)) in (inner.y..inner.bottom()).zip(broken) {
-        canvas.say(inner.x + 1, y, &text, room, role);
+    broken.collect()
+}
+
+fn collectors(canvas: &mut Canvas<'_>, area: Rect, said: &[(String, Role)]) {
+    let inner = canvas.frame(area, "Collectors", "what they decided, what was lost");
+    for (y, (text, role)) in (inner.y..inner.bottom()).zip(said) {
+        canvas.say(inner.x + 1, y, text, inner.width.saturating_sub(1), *role);
     }
 }
 

@@ -9,8 +9,10 @@ use ratatui::layout::Rect;
 use crate::Pane;
 use crate::jump::Target;
 use crate::theme::Role;
+use crate::widgets::activity;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size};
 use roctop_model::query::{Field, Subject, Value};
@@ -352,7 +354,7 @@ impl Subject for RunningSubject<'_> {
 }
 
 /// Draws the view.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Size) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let hang = units::duration(scene.snap.thresholds.hang);
     let open = RunningTable::all(scene);
     let title = if scene.snap.is_running() {
@@ -360,5 +362,33 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     } else {
         format!("{open} open at the end")
     };
-    table::panel::<RunningTable>(canvas, area, scene, Some(title), u8::MAX);
+    let (list, detail) = match table::sorted::<RunningTable>(scene).len() {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, 8.max(area.height / 3)),
+    };
+    let row = table::panel::<RunningTable>(canvas, list, scene, Some(title), u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        lately(canvas, detail, scene, &row);
+    }
+}
+
+/// Slices of a lane that are looked through.
+const LOOKED_AT: usize = 20_000;
+
+/// What the queue or thread of a row did lately.
+fn lately(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let inner = canvas.frame(area, &format!("{} {}", row.place, row.what), "enter → timeline");
+    let lanes = || {
+        let lanes = scene.snap.lanes.iter().filter(|lane| lane.key == row.lane);
+        lanes.map(|lane| &**lane)
+    };
+    let parts = tiles(inner, 2, 60.max(inner.width / 2));
+    let below = canvas.headed(parts[0], &format!("busy, {}", activity::words(scene.snap)));
+    activity::draw(canvas, below, scene, lanes(), &activity::share, Role::GaugeMid);
+    let recent = lanes().flat_map(|lane| lane.recent(LOOKED_AT));
+    let pieces: Vec<(u64, u64)> = recent.map(|slice| (slice.span.end, slice.span.duration())).collect();
+    let count = units::counted(pieces.len() as u64, "piece of work", "pieces of work");
+    let below = canvas.headed(parts[1], &format!("duration of each of the last {count} there"));
+    activity::durations(canvas, below, scene, &pieces, Role::GaugeMid);
 }

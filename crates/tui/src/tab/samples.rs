@@ -7,13 +7,15 @@ use ratatui::layout::Rect;
 use crate::Pane;
 use crate::jump::Target;
 use crate::theme::Role;
-use crate::widgets::canvas::{Canvas, top};
+use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::history::{self, Amount, Axis, Scale};
+use crate::widgets::panes::{across, list_and_detail};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::query::{Field, Subject, Value};
-use roctop_model::sampled::SampledPlace;
+use roctop_model::sampled::{SampledPlace, Tally};
 use roctop_trace::item::KernelId;
 use roctop_trace::pc_sampling;
 use roctop_trace::units;
@@ -217,20 +219,134 @@ impl Subject for SampleSubject<'_> {
 /// Draws the view.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let ranked = by_kernel(scene);
-    let share = if size < Size::Medium || ranked.is_empty() {
-        0
-    } else {
-        (ranked.len() as u16).saturating_add(2).min(area.height / 3).max(4)
-    };
-    let (upper, lower) = top(area, share);
-    let samples = scene.snap.values.samples;
-    if share > 0 {
-        let right = format!("{} samples", units::grouped(samples));
-        let inner = canvas.frame(upper, "Kernels by samples", &right);
-        kernels(canvas, inner, scene, &ranked, samples);
+    let places = scene.snap.values.sampled.len();
+    let right = units::counted(places as u64, "place", "places");
+    if size < Size::Medium || ranked.is_empty() {
+        table::panel::<SampleTable>(canvas, area, scene, Some(right), u8::MAX);
+        return;
     }
-    let places = format!("{} places", units::grouped(scene.snap.values.sampled.len() as u64));
-    table::panel::<SampleTable>(canvas, lower, scene, Some(places), u8::MAX);
+    let wide = area.height < 20;
+    let (upper, lower) = if wide {
+        left(area, area.width / 3)
+    } else {
+        top(
+            area,
+            (ranked.len() as u16).saturating_add(2).min(area.height / 3).max(4),
+        )
+    };
+    let samples = scene.snap.values.samples;
+    let inner = canvas.frame(
+        upper,
+        "Kernels by samples",
+        &units::counted(samples, "sample", "samples"),
+    );
+    kernels(canvas, inner, scene, &ranked, samples);
+    let rows = table::sorted::<SampleTable>(scene).len();
+    let (list, detail) = match (wide, rows) {
+        (true, _) => {
+            let (list, detail) = left(lower, lower.width * 3 / 5);
+            (list, Some(detail))
+        }
+        (_, 0) => (lower, None),
+        (_, rows) => list_and_detail(lower, rows, 8.max(lower.height * 2 / 5)),
+    };
+    let row = table::panel::<SampleTable>(canvas, list, scene, Some(right), u8::MAX);
+    if let Some((detail, row)) = detail.zip(row) {
+        sample_detail(canvas, detail, scene, source(&row, scene));
+    }
+}
+
+/// Rows of the chart over the code at least, with its heading.
+const MIN_CHART: u16 = 4;
+
+/// An instruction: what its waves waited for, and where else in the kernel waves were.
+fn sample_detail(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &SampledPlace) {
+    let inner = canvas.frame(
+        area,
+        &format!("{} {}", name(row.kernel, scene), place(row)),
+        "enter kernel",
+    );
+    let issued = issued(row).map_or_else(String::new, |share| format!("   issued {} %", units::percent(share)));
+    let text = format!(
+        "{}   {:.1} of 64 lanes active{issued}",
+        units::counted(row.count, "sample", "samples"),
+        lanes(row)
+    );
+    let room = inner.width.saturating_sub(2);
+    canvas.say(
+        inner.x + 1,
+        inner.y,
+        &units::items(&text, usize::from(room)),
+        room,
+        Role::Text,
+    );
+    let (_, rest) = top(inner, 1);
+    let ranked = |tally: &Tally, word: fn(u16) -> &'static str| {
+        let ranked = tally.ranked().into_iter();
+        ranked
+            .map(|(number, count)| (word(number), u64::from(count)))
+            .collect::<Vec<_>>()
+    };
+    let reasons = ranked(&row.reasons, pc_sampling::reason_word);
+    let types = ranked(&row.instructions, pc_sampling::instruction_word);
+    let longest = reasons.len().max(types.len()) as u16 + 1;
+    let (bars_area, below) = top(rest, longest.min(rest.height.saturating_sub(MIN_CHART)).max(2));
+    let parts = across(bars_area, 2);
+    bars(canvas, parts[0], "waits for, by samples", &reasons);
+    bars(canvas, parts[1], "type of instruction, by samples", &types);
+    if below.height >= 3 {
+        over_code(canvas, below, scene, row);
+    }
+}
+
+/// Words with their counts as bars.
+fn bars(canvas: &mut Canvas<'_>, area: Rect, title: &str, all: &[(&str, u64)]) {
+    let title = if all.is_empty() {
+        format!("{title}: not sampled")
+    } else {
+        title.to_owned()
+    };
+    let below = canvas.headed(area, &title);
+    let sum: u64 = all.iter().map(|known| known.1).sum();
+    for (y, (word, count)) in (below.y..below.bottom()).zip(all) {
+        let x = canvas.say(below.x + 1, y, &units::fit(word, 20), 20, Role::Text);
+        let share = *count as f64 / sum.max(1) as f64;
+        canvas.right(x + 8, y, &format!("{} %", units::percent(share)), Role::Text);
+        let room = below.right().saturating_sub(x + 10);
+        canvas.say(x + 9, y, &chart::bar(share, usize::from(room)), room, Role::GaugeMid);
+    }
+}
+
+/// Samples by offset in the code object of a place, of its kernel.
+fn over_code(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &SampledPlace) {
+    let all = scene.snap.values.sampled.iter();
+    let own: Vec<&SampledPlace> = all
+        .filter(|other| other.kernel == row.kernel && other.code_object == row.code_object)
+        .collect();
+    let ends = own.iter().map(|place| place.offset);
+    let (first, last) = (ends.clone().min().unwrap_or(0), ends.max().unwrap_or(0));
+    let places = units::counted(own.len() as u64, "sampled place", "sampled places");
+    let below = canvas.headed(area, &format!("samples by offset in the code, {places} of this kernel"));
+    let marks = scene.ui.prefs.marks;
+    let columns = history::columns(below, marks).max(1);
+    // A column is an instruction of 4 bytes where there is room.
+    let each = (last - first + 4).div_ceil(columns as u64).max(4);
+    let mut sums = vec![0u64; (last - first) as usize / each as usize + 1];
+    for place in &own {
+        sums[((place.offset - first) / each) as usize] += place.count;
+    }
+    let scale = Scale {
+        most: sums.iter().copied().max().unwrap_or(0) as f64,
+        text: &|value| units::count(value as u64),
+    };
+    let values: Vec<Option<Amount>> = sums.into_iter().map(|count| Some(count.into())).collect();
+    let axis = Axis {
+        from: first as f64,
+        to: (last + 4) as f64,
+        grain: 16.0,
+        text: &|at| format!("+{:#x}", at as u64),
+    };
+    history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
 }
 
 /// Samples of each kernel that passes the filter, and its hottest place; the most first.

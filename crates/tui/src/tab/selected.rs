@@ -103,15 +103,32 @@ fn related(scene: &Scene<'_>) -> impl Iterator<Item = Line> {
     let snap = scene.snap;
     let all = jump::of_selected(scene.ui, snap);
     let next = jump::onward(scene.ui, &all);
+    let selected = scene.ui.slice.map_or(0, |(_, begin)| begin);
+    // Before or after the selected slice.
+    let since = move |at: Nanos| match at.checked_sub(selected) {
+        Some(after) => format!("(+{})", units::duration(after)),
+        None => format!("(-{})", units::duration(selected - at)),
+    };
     all.into_iter().map(move |(key, slice)| {
         let when = units::timestamp_short(slice.span.begin.saturating_sub(snap.origin));
         let what = what(scene, key, &slice);
         match key {
             _ if next == Some((key, slice)) => (format!("enter → {what} at {when}"), Role::Key),
             LaneKey::Markers(..) | LaneKey::Ranges(_) => (format!("under {what}"), Role::Muted),
-            _ => (format!("also {what} at {when}"), Role::Muted),
+            _ => (
+                format!("{} {what} {}", relation(key), since(slice.span.begin)),
+                Role::Muted,
+            ),
         }
     })
+}
+
+/// How other work belongs to the selected slice.
+const fn relation(key: LaneKey) -> &'static str {
+    match key {
+        LaneKey::Api(..) => "launched by",
+        _ => "launched",
+    }
 }
 
 /// From where to where, how much and how fast.

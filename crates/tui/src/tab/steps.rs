@@ -9,7 +9,7 @@ use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
-use crate::widgets::history;
+use crate::widgets::history::{self, Amount, Axis, Scale};
 use crate::widgets::rows::lane_label;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::analysis::steps::{Source, Step, Steps};
@@ -41,10 +41,13 @@ const fn lane(source: &Source) -> LaneKey {
 
 fn name(snap: &Snapshot, source: &Source) -> String {
     match source {
-        Source::Ranges(key, text) => format!("{text} of {}", lane_label(snap, *key).trim()),
+        Source::Ranges(LaneKey::Markers(thread, _) | LaneKey::Ranges(thread), text) => {
+            format!("range {text}, thread {}", snap.names.thread_label(*thread))
+        }
+        Source::Ranges(_, text) => format!("range {text}"),
         Source::Period(key, period) => format!(
-            "{} kernels of {}, {} % of steps as long",
-            period.length,
+            "{} of {}, {} % of steps as long",
+            units::counted(period.length as u64, "kernel", "kernels"),
             lane_label(snap, *key).trim(),
             units::percent(period.same)
         ),
@@ -193,13 +196,18 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     };
     let (upper, lower) = top(area, (area.height / 3).clamp(5, 14));
     let right = format!(
-        "median {}   p99 {}   {} outliers",
+        "median {}   p99 {}   {}",
         units::duration(found.median),
         units::duration(found.p99),
-        found.outliers
+        units::counted(found.outliers as u64, "outlier ▲", "outliers ▲")
     );
-    let inner = canvas.frame(upper, &format!("Time per {}", name(scene.snap, &found.source)), &right);
-    chart(canvas, inner, found);
+    let each = match each(upper, scene, found) {
+        1 => String::new(),
+        each => format!(", longest of {each} per column"),
+    };
+    let title = format!("step time, {}{each}", name(scene.snap, &found.source));
+    let inner = canvas.frame(upper, &title, &right);
+    chart(canvas, inner, scene, found);
     let since = found.since.map_or_else(
         || "of the whole run".into(),
         |at| {
@@ -210,26 +218,47 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         },
     );
     let right = format!(
-        "{} steps {since}   o other kind ({kinds})   enter → timeline",
-        found.steps.len()
+        "{} {since}   o other kind ({kinds})   enter → timeline",
+        units::counted(found.steps.len() as u64, "step", "steps")
     );
     table::panel::<StepTable>(canvas, lower, scene, Some(right), u8::MAX);
 }
 
+/// Steps that a column of the chart stands for.
+fn each(area: Rect, scene: &Scene<'_>, found: &Steps) -> usize {
+    let columns = history::columns(area, scene.ui.prefs.marks);
+    found.steps.len().div_ceil(columns.max(1)).max(1)
+}
+
 /// A column a step, the youngest to the right; several steps to a column when there are many, the longest of them shown.
-fn chart(canvas: &mut Canvas<'_>, area: Rect, found: &Steps) {
+fn chart(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, found: &Steps) {
     if area.width < 24 || area.height == 0 {
         return;
     }
-    let columns = (area.width - 12) as usize;
-    let each = found.steps.len().div_ceil(columns).max(1);
+    let each = each(area, scene, found);
     let nanos: Vec<u64> = found
         .steps
         .chunks(each)
         .map(|steps| steps.iter().map(|step| step.span.duration()).max().unwrap_or(0))
         .collect();
-    let most = nanos.iter().copied().max().unwrap_or(0);
-    let last = format!("#{}", found.steps.len());
-    let scale = (most, &*units::duration(most));
-    history::draw(canvas, area, &nanos, scale, ("#1", &last), Role::GaugeMid);
+    // One outlier would flatten all others.
+    let most = nanos
+        .iter()
+        .copied()
+        .max()
+        .unwrap_or(0)
+        .min(found.median.saturating_mul(3));
+    let values: Vec<Option<Amount>> = nanos.into_iter().map(|nanos| Some(nanos.into())).collect();
+    let scale = Scale {
+        most: most as f64,
+        text: &history::nanos,
+    };
+    let axis = Axis {
+        from: 1.0,
+        to: found.steps.len() as f64,
+        grain: 1.0,
+        text: &|at| format!("#{at:.0}"),
+    };
+    let marks = scene.ui.prefs.marks;
+    history::draw(canvas, area, marks, &values, &scale, &axis, Role::GaugeMid);
 }

@@ -125,8 +125,8 @@ pub(crate) fn grows(scene: &Scene<'_>) -> bool {
 }
 
 /// Lines that a row of kernels takes at most, and a chart.
-const MAX_LINES: u16 = 3;
-const MAX_CHART: u16 = 6;
+const MAX_LINES: u16 = 5;
+const MAX_CHART: u16 = 8;
 
 /// Gives rows that say more when they are higher the lines that are left: kernels first.
 fn grow(shown: &mut [Row], height: u16) {

@@ -122,6 +122,22 @@ impl Canvas<'_> {
         }
     }
 
+    /// Writes a heading; the area below it.
+    pub(crate) fn headed(&mut self, area: Rect, text: &str) -> Rect {
+        let (head, below) = top(area, 1);
+        if head.height > 0 {
+            let room = head.width.saturating_sub(1);
+            self.say(
+                head.x + 1,
+                head.y,
+                &units::elide(text, usize::from(room)),
+                room,
+                Role::Head,
+            );
+        }
+        below
+    }
+
     /// A sentence in an empty pane: why there is nothing.
     pub(crate) fn empty(&mut self, area: Rect, lines: &[String]) {
         let room = area.width.saturating_sub(1);

@@ -33,16 +33,6 @@ pub(crate) fn sparkline(values: &[u64]) -> String {
         .collect()
 }
 
-/// One of `rows` lines of a chart of columns, `line` from the bottom: each value fills its part of the height in eighths.
-pub(crate) fn layer(values: &[u64], most: u64, rows: u64, line: u64) -> String {
-    let fill = |&value: &u64| {
-        let eighths = (u128::from(value) * u128::from(rows) * 8).div_ceil(u128::from(most.max(1)));
-        let here = eighths.saturating_sub(u128::from(line) * 8).min(8);
-        LEVELS[here as usize]
-    };
-    values.iter().map(fill).collect()
-}
-
 /// The last `columns` values, padded with nothing on the left.
 pub(crate) fn trailing(values: &[u64], columns: usize) -> String {
     let values = &values[values.len().saturating_sub(columns)..];
@@ -62,7 +52,5 @@ mod tests {
         assert_eq!(bar(9.0, 3), "███");
         assert_eq!(sparkline(&[0, 1, 8, 4]), "▁▁█▄");
         assert_eq!(sparkline(&[u64::MAX, 1]), "█▁");
-        assert_eq!(layer(&[0, 4, 8, u64::MAX], 8, 2, 0), " ███");
-        assert_eq!(layer(&[0, 5, 8, 6], 8, 2, 1), " ▂█▄");
     }
 }

@@ -106,11 +106,14 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     let records = if latest.is_running() {
         format!("{:>6}", units::rate(latest.values.rate))
     } else {
-        format!("{} records", units::count(totals.records()))
+        match totals.records() {
+            1 => "1 record".into(),
+            records => format!("{} records", units::count(records)),
+        }
     };
     parts.push(part(records, Role::Text, 4));
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
-        let text = format!("own {:>3.0} %", own.share);
+        let text = format!("roctop {:>3.0} % CPU", own.share);
         parts.push(if own.slowed > 1 {
             part(format!("DRAW RATE 1/{} {text}", own.slowed), Role::Warn, 1)
         } else {
@@ -202,9 +205,12 @@ pub(crate) fn model(product: &str) -> Option<&str> {
     Some(&product[from..])
 }
 
-fn label(tab: Tab, active: bool, size: Size) -> String {
+/// Columns from which on there is room for the names of views.
+const NAMES_COLUMNS: u16 = 120;
+
+fn label(tab: Tab, active: bool, has_names: bool) -> String {
     let View { key, title, .. } = tab.row();
-    match (active, size == Size::Large) {
+    match (active, has_names) {
         (true, _) => format!("[{key} {title}]"),
         (false, true) => format!(" {key} {title} "),
         (false, false) => format!("{key}"),
@@ -218,7 +224,7 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     for tab in Tab::ALL.into_iter().filter(has_digit).chain(own) {
         let active = tab == scene.ui.tab;
         // A view without a digit needs the room of the names.
-        let text = label(tab, active, if own.is_some() { Size::Medium } else { size });
+        let text = label(tab, active, own.is_none() && area.width >= NAMES_COLUMNS);
         let role = if active { Role::TabActive } else { Role::Tab };
         let end = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role);
         let place = Rect {
@@ -300,12 +306,11 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
         let ahead = latest.now.saturating_sub(snap.now);
         right.insert(0, format!("live is {} ahead", units::duration(ahead)));
     } else if !scene.ui.time.follows && !scene.ui.time.fits && !scene.ui.time.is_work {
-        right.insert(0, "timeline frozen, f follows".into());
+        right.insert(0, "timeline frozen – f to follow".into());
     }
     let alerts = snap.analysis().alerts.len();
     if alerts > 0 {
-        let plural = if alerts == 1 { "" } else { "s" };
-        right.push(format!("▲ {alerts} alert{plural} (A)"));
+        right.push(format!("▲ {} (A)", units::counted(alerts as u64, "alert", "alerts")));
     }
     let text = right.join("   ");
     if x + (units::width(&text) as u16) < area.right() {

@@ -56,7 +56,7 @@ fn gpu(snap: &Snapshot, node: NodeId) -> String {
 }
 
 /// The values of a row, and what fills it to the top.
-fn series(snap: &Snapshot, track: Track) -> Option<(&Series, f64)> {
+pub(crate) fn series(snap: &Snapshot, track: Track) -> Option<(&Series, f64)> {
     match track {
         Track::Gauge(node, kind) => {
             let row = snap.device_at(node)?;
@@ -87,7 +87,7 @@ pub(crate) const fn is_plot(track: Track) -> bool {
 }
 
 /// A value of a row with its unit.
-fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String {
+pub(crate) fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String {
     let Some(value) = value else {
         return units::MISSING.into();
     };
@@ -129,6 +129,16 @@ pub(crate) fn scale(snap: &Snapshot, track: Track) -> Option<String> {
     Some(format!("≤{}", counters::amount(Some(whole)).replace(' ', "")))
 }
 
+/// What is read of a device.
+pub(crate) const fn word(kind: GaugeKind) -> &'static str {
+    match kind {
+        GaugeKind::Busy => "load as the driver reports it",
+        GaugeKind::Memory => "memory in use",
+        GaugeKind::Power => "power",
+        GaugeKind::Clock => "shader clock",
+    }
+}
+
 /// What is known of a row, for the pane of the selected.
 pub(crate) fn lines(snap: &Snapshot, track: Track) -> Vec<(String, Role)> {
     let Some((values, whole)) = series(snap, track) else {
@@ -136,13 +146,7 @@ pub(crate) fn lines(snap: &Snapshot, track: Track) -> Vec<(String, Role)> {
     };
     let what = match track {
         Track::Gauge(node, kind) => {
-            let word = match kind {
-                GaugeKind::Busy => "load as the driver reports it",
-                GaugeKind::Memory => "memory in use",
-                GaugeKind::Power => "power",
-                GaugeKind::Clock => "shader clock",
-            };
-            format!("{}: {word}", gpu(snap, node))
+            format!("{}: {}", gpu(snap, node), word(kind))
         }
         _ => label(snap, track),
     };

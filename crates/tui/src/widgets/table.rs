@@ -67,7 +67,12 @@ pub(crate) trait Table {
     /// How many rows pass the filter, in words: `8 of 318 kernels`.
     fn matches(scene: &Scene<'_>) -> String {
         let (rows, all) = (Self::rows(scene).len(), Self::all(scene));
-        format!("{rows} of {} {}s", units::grouped(all as u64), Self::WHAT)
+        let many = match Self::WHAT.strip_suffix('y') {
+            Some(stem) => format!("{stem}ies"),
+            None if Self::WHAT.ends_with("ss") => format!("{}es", Self::WHAT),
+            None => format!("{}s", Self::WHAT),
+        };
+        format!("{rows} of {}", units::counted(all as u64, Self::WHAT, &many))
     }
     /// What the sorted rows are made of, where they are worth keeping; none: they are made for each frame.
     fn basis(_scene: &Scene<'_>) -> Option<Basis> {

@@ -1,0 +1,197 @@
+//! An alert in detail: what it means, what to try, and what it is about over time.
+
+use ratatui::layout::Rect;
+
+use super::kernel_detail::Launches;
+use crate::theme::Role;
+use crate::widgets::activity;
+use crate::widgets::canvas::{Canvas, words};
+use crate::widgets::history::{self, Amount, Scale};
+use crate::widgets::panes::tiles;
+use crate::widgets::table::Scene;
+use roctop_model::analysis::{Alert, Evidence, Rule};
+use roctop_model::{LaneKey, Snapshot};
+use roctop_trace::item::{AgentId, KernelId, OperationId};
+use roctop_trace::units;
+
+/// Calls of each lane that are looked through.
+const LOOKED_AT: usize = 20_000;
+/// Columns that a chart takes at least.
+const TILE_COLUMNS: u16 = 60;
+
+/// What a rule finds means, and what to try.
+const fn meaning(rule: Rule) -> (&'static str, &'static str) {
+    match rule {
+        Rule::Lost => (
+            "The program wrote records faster than roctop read them, and the oldest were overwritten.",
+            "Give each thread a larger ring (--ring 8M), or record without a screen (roctop record).",
+        ),
+        Rule::Failed => (
+            "The call did not do what it was asked for. Some programs probe on purpose; most do not.",
+            "Look at the arguments and at the calls around it (enter).",
+        ),
+        Rule::Hang => (
+            "A call or a kernel has not ended for long. It may wait for work that never comes.",
+            "W lists all that is open, the oldest first, and what was last completed.",
+        ),
+        Rule::Idle => (
+            "The GPU had nothing to do for most of the time.",
+            "See what the host did in the gaps (7, tab): a wait for another GPU, input, or launches that come late.",
+        ),
+        Rule::Gap => (
+            "The GPU stood still once for long.",
+            "Enter shows the gap on the timeline, with the call that the host was in and the kernel that ended it.",
+        ),
+        Rule::Sync => (
+            "The thread spends much of its time in calls that return only when the GPU is done. It launches nothing meanwhile.",
+            "Wait later or on an event, or launch from another thread, so that the next kernels are queued already.",
+        ),
+        Rule::Launch => (
+            "Kernels end before the next one is submitted: the GPU waits for the host.",
+            "Launch further ahead, merge kernels, or launch them as a graph.",
+        ),
+        Rule::Short => (
+            "Most kernels take less time than their launch.",
+            "Merge kernels, give each more work, or launch them as a graph.",
+        ),
+        Rule::Outlier => (
+            "Some launches of the kernel took many times as long as most.",
+            "See when (below): at the start it is warming up; at intervals another process or a clock change may be the cause.",
+        ),
+        Rule::SlowCopy => (
+            "Large copies were slower than the link allows.",
+            "Copy from pinned memory (hipHostMalloc), in larger pieces, and not while other copies run.",
+        ),
+    }
+}
+
+/// Draws it.
+pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert: &Alert) {
+    let inner = canvas.frame(area, alert.rule.word(), "enter → evidence");
+    let room = inner.width.saturating_sub(2);
+    let (means, try_this) = meaning(alert.rule);
+    let texts = [
+        (alert.text.clone(), Role::Accent),
+        (alert.why.clone(), Role::Text),
+        (means.into(), Role::Text),
+        (try_this.into(), Role::Muted),
+    ];
+    let mut y = inner.y;
+    for (text, role) in &texts {
+        for line in words(text, usize::from(room)) {
+            if y < inner.bottom() {
+                canvas.say(inner.x + 1, y, &units::elide(&line, usize::from(room)), room, *role);
+                y += 1;
+            }
+        }
+    }
+    let rest = Rect {
+        y,
+        height: inner.bottom().saturating_sub(y),
+        ..inner
+    };
+    if rest.height >= 4 {
+        about(canvas, rest, scene, alert);
+    }
+}
+
+/// What it is about, over time.
+fn about(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert: &Alert) {
+    let snap = scene.snap;
+    match alert.evidence {
+        Evidence::Stretch(LaneKey::Agent(agent), _) => gpu(canvas, area, scene, agent),
+        Evidence::Slice(key, begin) => {
+            let what = snap.lane(key).and_then(|lane| lane.at(begin)).map(|slice| slice.what);
+            match (key, what) {
+                (LaneKey::Stream(..) | LaneKey::Queue(..), Some(what)) => kernel(canvas, area, scene, KernelId(what)),
+                (LaneKey::Api(..), Some(what)) => calls(canvas, area, scene, alert.rule, key, OperationId(what)),
+                _ => {}
+            }
+        }
+        Evidence::Kernel(id) => kernel(canvas, area, scene, id),
+        Evidence::Operation(id) => calls(canvas, area, scene, alert.rule, LaneKey::Api(LaneKey::OTHERS, 0), id),
+        Evidence::Route(at) => {
+            let Some(copies) = snap.values.copies.get(at as usize) else {
+                return;
+            };
+            let route = snap.names.route_label(copies.route.source, copies.route.destination);
+            let below = canvas.headed(area, &format!("{route}, bytes per second"));
+            let marks = scene.ui.prefs.marks;
+            let seconds = history::seconds(snap, history::columns(below, marks));
+            let values = copies.trend.last(snap.values.at, seconds);
+            let most = values.iter().copied().max().unwrap_or(0) as f64;
+            let values: Vec<Option<Amount>> = values.into_iter().map(|value| Some(value.into())).collect();
+            let scale = Scale {
+                most,
+                text: &units::bandwidth,
+            };
+            let axis = history::last(seconds as f64);
+            history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
+        }
+        Evidence::Stretch(..) | Evidence::Process(_) | Evidence::Open => {}
+    }
+}
+
+/// How busy a GPU was, and its gaps.
+fn gpu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, agent: AgentId) {
+    let (snap, name) = (scene.snap, scene.snap.names.agent_label(agent));
+    let parts = tiles(area, 2, TILE_COLUMNS.max(area.width / 2));
+    let below = canvas.headed(
+        parts[0],
+        &format!("{name} busy with kernels, {}", activity::words(snap)),
+    );
+    activity::draw(
+        canvas,
+        below,
+        scene,
+        activity::of_gpu(snap, agent),
+        &activity::share,
+        Role::GaugeHigh,
+    );
+    let usage = snap.analysis().usage.iter().find(|usage| usage.agent == agent);
+    let gaps: Vec<(u64, u64)> = usage.map_or_else(Vec::new, |usage| {
+        let gaps = usage.gaps.iter();
+        gaps.map(|gap| (gap.span.end, gap.span.duration())).collect()
+    });
+    let count = units::counted(gaps.len() as u64, "gap", "gaps");
+    let below = canvas.headed(parts[1], &format!("{name}: length of the longest {count}"));
+    activity::durations(canvas, below, scene, &gaps, Role::Warn);
+}
+
+/// The launches of a kernel.
+fn kernel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, id: KernelId) {
+    let launches = Launches::all(scene.snap, id);
+    super::kernel_detail::launched(canvas, area, scene, &launches);
+}
+
+/// The calls of an operation: those of a lane that waits, or those that failed in any.
+fn calls(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rule: Rule, key: LaneKey, id: OperationId) {
+    let snap: &Snapshot = scene.snap;
+    let has_failed = rule == Rule::Failed;
+    let is_own = |other: LaneKey| match (has_failed, other) {
+        (true, LaneKey::Api(..)) => true,
+        _ => other == key,
+    };
+    let lanes = || snap.lanes.iter().filter(|lane| is_own(lane.key));
+    let found = lanes().flat_map(|lane| lane.recent(LOOKED_AT));
+    let found = found.filter(|call| call.what == id.0 && (!has_failed || call.shape != 0));
+    let pieces: Vec<(u64, u64)> = found.map(|call| (call.span.end, call.span.duration())).collect();
+    let name = super::api::name(scene, id);
+    let count = if has_failed {
+        units::counted(pieces.len() as u64, "failed call", "failed calls")
+    } else {
+        units::counted(pieces.len() as u64, "call", "calls")
+    };
+    let text = format!("{name}: duration of each of the last {count}");
+    if has_failed {
+        let below = canvas.headed(area, &text);
+        return activity::durations(canvas, below, scene, &pieces, Role::Bad);
+    }
+    let parts = tiles(area, 2, TILE_COLUMNS.max(area.width / 2));
+    let title = format!("thread in API calls, {}", activity::words(snap));
+    let below = canvas.headed(parts[0], &title);
+    let lane = lanes().map(|lane| &**lane);
+    activity::draw(canvas, below, scene, lane, &activity::share, Role::ApiOther);
+    let below = canvas.headed(parts[1], &text);
+    activity::durations(canvas, below, scene, &pieces, Role::ApiSync);
+}
