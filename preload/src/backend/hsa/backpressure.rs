@@ -21,6 +21,11 @@ const MIN_FREE_PACKETS: u64 = 2;
 const NAP: Duration = Duration::from_micros(50);
 /// Time without a completion after which the program may fill the queue, because the queue may wait for the program.
 const STALL_TIME: Duration = Duration::from_millis(100);
+/// Wait without a completion where the program would wait without roctop too. After it the program continues and fills the
+/// hardware queue. The run-time's proxy then takes nothing until that queue has drained.
+const FULL_QUEUE_WAIT: Duration = Duration::from_secs(10);
+/// Sleep time while nothing completes.
+const STALL_NAP: Duration = Duration::from_millis(1);
 /// Number of parts of the queue that each have a packet showing when it has left, even while nothing is recorded.
 const MARK_PARTS: u64 = 16;
 
@@ -43,6 +48,8 @@ pub(crate) struct Room {
     given_up: AtomicU64,
     /// Number of departed packets when a wait for space was abandoned: the handler does not wait for that again.
     still: AtomicU64,
+    /// Number of departed packets when a thread gave up although the queue was full.
+    abandoned: AtomicU64,
     /// Packets that the handler had received when a thread stopped waiting for those before its own.
     unwritten: AtomicU64,
 }
@@ -59,6 +66,7 @@ impl Room {
             marked: AtomicU64::new(0),
             given_up: AtomicU64::new(u64::MAX),
             still: AtomicU64::new(u64::MAX),
+            abandoned: AtomicU64::new(u64::MAX),
             unwritten: AtomicU64::new(u64::MAX),
         }
     }
@@ -241,13 +249,26 @@ impl Queue {
                 }
                 _ => true,
             };
-            if is_still && gives_up {
+            let would_wait_untraced = matches!(who, Wait::Reserving(first) if self.is_full(first, place));
+            if would_wait_untraced {
+                if room.abandoned.load(Ordering::Relaxed) == place || since.elapsed() > FULL_QUEUE_WAIT {
+                    room.abandoned.store(place, Ordering::Relaxed);
+                    return false;
+                }
+            } else if is_still && gives_up {
                 room.still.store(place, Ordering::Relaxed);
                 return false;
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(if is_still { STALL_NAP } else { NAP });
         }
         true
+    }
+
+    /// Whether the program would wait without roctop before it writes packet `first`. `left` packets have left the
+    /// hardware queue.
+    fn is_full(&self, first: u64, left: u64) -> bool {
+        let ahead = first.saturating_sub(self.room.taken.load(Ordering::Acquire));
+        self.room.written() + ahead >= left + self.room.size
     }
 
     /// Waits until threads that reserved packets before `first` write some of them. The next doorbell passes all
@@ -306,6 +327,13 @@ impl Queue {
                 return;
             }
         }
+    }
+
+    /// Number of packets that have left the hardware queue, and whether it is full for the thread that reserved packet
+    /// `first`.
+    pub(super) fn progress(&self, first: u64) -> (u64, bool) {
+        let left = self.left().0.unwrap_or(0);
+        (left, self.is_full(first, left))
     }
 
     /// Number of packets that have left the hardware queue: all up to the last dispatch or witness seen complete. And

@@ -24,10 +24,13 @@ use std::time::{Duration, Instant};
 /// Size of the run-time's buffer, packets.
 const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
-/// Number of checks, with a sleep between them, for packets before the thread's own that nobody passes on: about two
-/// seconds. Time alone is no measure: if many threads share few CPUs, the passing thread may not run for seconds, and
-/// the heap is overwritten if this one continues.
+/// Number of checks, with a sleep between them, for packets before the thread's own that nobody passes on, while the GPU
+/// completes nothing: about two seconds. The heap is overwritten if this thread continues too early, and time alone is
+/// no measure: if many threads share few CPUs, the passing thread may not run for seconds. A proxy that found no space
+/// takes nothing until the hardware queue has drained: 16 384 kernels of 1 ms take 16 s.
 const MAX_LOOKS: u32 = 20_000;
+/// As [`MAX_LOOKS`], where the program would wait without roctop too.
+const MAX_LOOKS_WHEN_FULL: u32 = 5 * MAX_LOOKS;
 /// Wait for a packet that nobody writes: a program may reserve all of its packets before it writes the first.
 const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
 
@@ -43,7 +46,7 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
         )
     };
     let mut taken = read();
-    let (mut since, mut looks) = (Instant::now(), 0);
+    let (mut since, mut looks, mut progress) = (Instant::now(), 0, None);
     loop {
         let end = end_of_lap(taken, size);
         if last <= end {
@@ -58,7 +61,12 @@ pub(super) fn wait(hsa: &Hsa, queue: &'static Queue, handle: *const HsaQueue, fi
             return last;
         }
         if looks > MAX_LOOKS {
-            return last;
+            let (left, is_full) = queue.progress(first);
+            if progress != Some(left) {
+                (looks, progress) = (0, Some(left));
+            } else if !is_full || looks > MAX_LOOKS_WHEN_FULL {
+                return last;
+            }
         }
         if is_invalid(header(queue, taken).load(Ordering::Acquire))
             && (is_split(handle, end) || since.elapsed() > UNWRITTEN_WAIT)
@@ -284,14 +292,18 @@ impl Split {
 
     /// Passes on the written packets before the end. False if the proxy takes no more of them for a long time.
     fn hand_over_to_end(&self, hsa: &Hsa) -> bool {
-        let (mut taken, mut looks) = (self.read(hsa), 0);
+        let (mut taken, mut looks, mut progress) = (self.read(hsa), 0, None);
         while taken < self.end && self.is_written(taken) {
             hsa.signal.ring(self.doorbell, taken);
             let now = self.read(hsa);
             if now != taken {
                 (taken, looks) = (now, 0);
             } else if looks > MAX_LOOKS {
-                return false;
+                let (left, _) = self.queue.progress(taken);
+                if progress == Some(left) {
+                    return false;
+                }
+                (looks, progress) = (0, Some(left));
             } else {
                 looks += 1;
                 std::thread::sleep(NAP);
