@@ -42,7 +42,7 @@ pub mod header {
     pub const PID: usize = 2;
     /// Start time of the process, clock ticks since boot.
     pub const START: usize = 3;
-    /// Index of the newest point plus one; 0: no point yet; [`super::ESTIMATED`]: estimated points.
+    /// Index of the newest point plus one; 0: no point yet; `ESTIMATED` (3): estimated points.
     pub const NEWEST: usize = 8;
     /// The first point of the agent's clock: ticks, HSA ns.
     pub const FIRST: usize = 10;

@@ -2,7 +2,7 @@
 //! for GPUs, 2.0 to 2.4 and 3.0 for APUs.
 //!
 //! Each revision is a list of fields in the header's order; offsets follow from C's alignment rules. 1.9 describes its
-//! own fields ([`super::attributes`]).
+//! own fields (`attributes`).
 
 use super::attributes;
 use super::partition;

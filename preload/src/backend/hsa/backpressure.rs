@@ -21,8 +21,8 @@ const MIN_FREE_PACKETS: u64 = 2;
 const NAP: Duration = Duration::from_micros(50);
 /// Time without a completion after which the program may fill the queue, because the queue may wait for the program.
 const STALL_TIME: Duration = Duration::from_millis(100);
-/// Longest wait of a thread that would wait without roctop too, while nothing completes. A thread that goes on overfills the
-/// hardware queue, and the run-time's proxy then takes no packet until that queue has drained.
+/// Wait without a completion where the program would wait without roctop too. After it the program continues and fills the
+/// hardware queue. The run-time's proxy then takes nothing until that queue has drained.
 const FULL_QUEUE_WAIT: Duration = Duration::from_secs(10);
 /// Sleep time while nothing completes.
 const STALL_NAP: Duration = Duration::from_millis(1);
@@ -48,7 +48,7 @@ pub(crate) struct Room {
     given_up: AtomicU64,
     /// Number of departed packets when a wait for space was abandoned: the handler does not wait for that again.
     still: AtomicU64,
-    /// The same for a thread that went on although the queue was full.
+    /// Number of departed packets when a thread gave up although the queue was full.
     abandoned: AtomicU64,
     /// Packets that the handler had received when a thread stopped waiting for those before its own.
     unwritten: AtomicU64,
@@ -264,7 +264,8 @@ impl Queue {
         true
     }
 
-    /// Would the program wait without roctop before it writes packet `first`? `left` packets have left the hardware's queue.
+    /// Whether the program would wait without roctop before it writes packet `first`. `left` packets have left the
+    /// hardware queue.
     fn is_full(&self, first: u64, left: u64) -> bool {
         let ahead = first.saturating_sub(self.room.taken.load(Ordering::Acquire));
         self.room.written() + ahead >= left + self.room.size
@@ -328,7 +329,8 @@ impl Queue {
         }
     }
 
-    /// Number of packets that have left the hardware queue, and whether the queue is full for packet `first`.
+    /// Number of packets that have left the hardware queue, and whether it is full for the thread that reserved packet
+    /// `first`.
     pub(super) fn progress(&self, first: u64) -> (u64, bool) {
         let left = self.left().0.unwrap_or(0);
         (left, self.is_full(first, left))

@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 const BUFFER_PACKETS: u64 = 256;
 const NAP: Duration = Duration::from_micros(50);
 /// Number of checks, with a sleep between them, for packets before the thread's own that nobody passes on, while the GPU
-/// completes nothing: about two seconds. Time alone is no measure, and the heap is overwritten if this thread goes on too
-/// early. If many threads share few CPUs, the passing thread may not run for seconds. A proxy that found no space takes no
-/// packet until the hardware queue has drained: 16 384 kernels of 1 ms take 16 s.
+/// completes nothing: about two seconds. The heap is overwritten if this thread continues too early, and time alone is
+/// no measure: if many threads share few CPUs, the passing thread may not run for seconds. A proxy that found no space
+/// takes nothing until the hardware queue has drained: 16 384 kernels of 1 ms take 16 s.
 const MAX_LOOKS: u32 = 20_000;
-/// The same if the program would wait without roctop too.
+/// As [`MAX_LOOKS`], where the program would wait without roctop too.
 const MAX_LOOKS_WHEN_FULL: u32 = 5 * MAX_LOOKS;
 /// Wait for a packet that nobody writes: a program may reserve all of its packets before it writes the first.
 const UNWRITTEN_WAIT: Duration = Duration::from_millis(1);
