@@ -16,6 +16,8 @@ use roctop_trace::units;
 
 /// Slices of each lane that are looked through.
 const LOOKED_AT: usize = 20_000;
+/// The same of all streams together.
+const LOOKED_AT_IN_ALL: usize = 160_000;
 
 fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
     let Some(kernel) = source(row, scene) else {
@@ -50,8 +52,10 @@ fn facts(scene: &Scene<'_>, row: &Row) -> Vec<String> {
 /// The slowest calls that are kept, and when.
 fn slowest(scene: &Scene<'_>, id: KernelId) -> String {
     let lanes = scene.snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
+    // Each frame looks through them: with many streams at fewer of each.
+    let each = LOOKED_AT_IN_ALL / lanes.clone().count().max(LOOKED_AT_IN_ALL / LOOKED_AT);
     let own = lanes
-        .flat_map(|lane| lane.recent(LOOKED_AT))
+        .flat_map(|lane| lane.recent(each))
         .filter(|slice| slice.what == id.0);
     let mut worst: Vec<(u64, u64)> = Vec::with_capacity(4);
     for slice in own {
