@@ -33,6 +33,8 @@ const SIZES: [(u16, u16); 2] = [(120, 36), (80, 24)];
 /// Columns of the labels and the frame in the timeline, as the view has them at these sizes.
 const LABELS: [usize; 2] = [19, 15];
 const KEYS: usize = 20;
+/// The zoom at which motions differ: two seconds on screen.
+const ZOOM: &str = "20.0 ms/col";
 
 /// What arrives at the near end: bytes, and when they are there.
 pub(crate) type Arriving = Receiver<(Instant, Vec<u8>)>;
@@ -123,7 +125,14 @@ fn measure(place: &Path, case: &Case, is_tcp: bool, seconds: u64) -> Result<Meas
     let (key, name) = case.view;
     let wanted = format!("[{key} {name}");
     terminal.key(key, &wanted, &|text| text.contains(&wanted))?;
-    // Until the run is longer than the window.
+    // The window is longer than a step, and the run longer than the window.
+    for _ in 0..8 {
+        if !matches!(key, "1" | "2") || terminal.text().contains(ZOOM) {
+            break;
+        }
+        terminal.key("-", "a wider window", &|text| text.contains("/col"))?;
+        terminal.watch(Duration::from_millis(400))?;
+    }
     terminal.watch(Duration::from_secs(6))?;
     let (before, began) = (terminal.seen(), Instant::now());
     let mut shares = Vec::new();

@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 pub type SharedDecoder = Arc<Mutex<Decoder>>;
 
 /// A window that is still moving is not worth reading.
-const STANDS: Duration = Duration::from_millis(60);
+const SETTLE_TIME: Duration = Duration::from_millis(60);
 /// Records come some time after they end: reading keeps this far behind the writer.
-const BEHIND: Nanos = 1_000_000_000;
+const WRITER_LAG: Nanos = 1_000_000_000;
 /// How long reading waits for the writer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 /// Records that are decoded at once, about.
-const PORTION: usize = 4096;
+const PORTION_RECORDS: usize = 4096;
 
 /// Takes wishes.
 pub struct PastReader {
@@ -94,30 +94,30 @@ impl Reading {
         let _ = rustix::process::nice(10);
         while let Ok(first) = wishes.recv() {
             let mut wish = first;
-            while let Ok(later) = wishes.recv_timeout(STANDS) {
+            while let Ok(later) = wishes.recv_timeout(SETTLE_TIME) {
                 wish = later;
             }
             let number = self.youngest.load(Ordering::Relaxed);
             let Some(window) = wish else {
-                self.tell_unless_done();
+                self.stop_reading();
                 continue;
             };
-            self.tell(Recall::Reading(window.span));
+            self.report(Recall::Reading(window.span));
             match self.read(window, number) {
                 Ok(Outcome::Whole | Outcome::Cancelled) => {}
-                Ok(Outcome::Incomplete(gap)) => self.tell(Recall::Failed(window.span, gap.to_string().into())),
-                Err(error) => self.tell(Recall::Failed(window.span, format!("{error:#}").into())),
+                Ok(Outcome::Incomplete(gap)) => self.report(Recall::Failed(window.span, gap.to_string().into())),
+                Err(error) => self.report(Recall::Failed(window.span, format!("{error:#}").into())),
             }
         }
     }
 
-    fn tell(&self, recall: Recall) {
+    fn report(&self, recall: Recall) {
         lock(&self.store).set_recall(recall);
         waker::wake();
     }
 
     /// Nothing is being read any more.
-    fn tell_unless_done(&self) {
+    fn stop_reading(&self) {
         let mut store = lock(&self.store);
         if matches!(store.recalled(), Recall::Reading(_)) {
             store.set_recall(Recall::Ready);
@@ -170,8 +170,8 @@ impl Reading {
         };
         let asked = Instant::now();
         loop {
-            let until = written.until().saturating_sub(BEHIND);
-            if until >= lock(&self.store).forgotten() || asked.elapsed() > PATIENCE {
+            let until = written.until().saturating_sub(WRITER_LAG);
+            if until >= lock(&self.store).forgotten() || asked.elapsed() > MAX_WAIT {
                 return Some(until);
             }
             if is_cancelled() {
@@ -215,7 +215,7 @@ impl RawSink for Feeder<'_> {
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let mut rest = slots;
         while !rest.is_empty() {
-            let (portion, later) = split(rest, PORTION);
+            let (portion, later) = split(rest, PORTION_RECORDS);
             self.decoder.records(process, thread, portion);
             self.hand_over();
             rest = later;

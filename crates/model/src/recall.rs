@@ -1,7 +1,7 @@
 //! The past that the store has dropped, read back from a recording for the window that is on screen.
 //!
 //! A second store takes the records of the window and gives them the numbers that they have in the first; then the lanes
-//! of the first show the slices of the second where they have none of their own.
+//! of the first show the slices of the second where they have none themselves.
 
 use std::sync::Arc;
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recalled_past_is_the_same_as_one_that_was_never_dropped() {
+    fn a_recalled_past_equals_one_that_was_never_dropped() {
         let mut seed = 7;
         let (dispatches, calls) = work(&mut seed);
         let (mut unlimited, mut limited) = (store(10_000_000), store(36_000));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_with_more_slices_than_there_is_room_for_has_sums_that_are_not_wider_than_a_column() {
+    fn a_past_without_room_for_its_slices_has_sums_by_column() {
         let mut seed = 9;
         let (dispatches, calls) = work(&mut seed);
         let mut limited = store(2_000);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const COLUMNS: usize = 150;
-/// The made-up program begins a step so often, ns.
+/// The synthetic program begins a step so often, ns.
 const STEP: u64 = 2_500;
 
 fn store(slices: usize) -> Arc<Mutex<Store>> {
@@ -157,7 +157,7 @@ fn the_dropped_past_of_a_run_that_is_being_recorded_is_exact() {
     }
     assert!(averages > 15, "{averages} lanes");
 
-    // Damage in one stretch: what is drawn there stays, and the reason is told.
+    // Damage in one stretch: what is drawn there stays, and the reason is given.
     let bytes = std::fs::read(segment(&path)).unwrap();
     let mut wrong = bytes.clone();
     wrong[2_000] ^= 1;
@@ -182,7 +182,7 @@ fn the_dropped_past_of_a_run_that_is_being_recorded_is_exact() {
 }
 
 #[test]
-fn a_recording_that_is_larger_than_the_memory_is_exact_at_every_zoom() {
+fn a_recording_larger_than_memory_is_exact_at_every_zoom() {
     let (path, steps) = (place("past-open").join("rec"), 100_000);
     make(
         &path,
@@ -220,7 +220,7 @@ fn a_recording_that_is_larger_than_the_memory_is_exact_at_every_zoom() {
 }
 
 #[test]
-fn what_a_recording_has_dropped_to_keep_its_size_is_told() {
+fn what_a_limited_recording_dropped_is_named() {
     let base = place("past-dropped");
     let path = base.join("rec");
     make(
@@ -241,7 +241,7 @@ fn what_a_recording_has_dropped_to_keep_its_size_is_told() {
     let recall = read(&reader, &limited, window(BEGIN, 2_000));
     let reason = "the recording has dropped this time to keep its size";
     assert!(
-        matches!(&recall, Recall::Failed(_, told) if &**told == reason),
+        matches!(&recall, Recall::Failed(_, given) if &**given == reason),
         "{recall:?}"
     );
 }

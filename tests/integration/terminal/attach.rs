@@ -194,7 +194,7 @@ fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
 }
 
 #[test]
-fn a_program_that_ended_before_it_had_a_ring_is_not_asked_about() {
+fn q_does_not_ask_about_a_program_that_ended_without_a_ring() {
     let (_, stays) = quit_at_end(&[]);
     assert!(stays.success());
     let (closed, status) = quit_at_end(&["--on-exit", "quit"]);

@@ -20,7 +20,7 @@ pub(crate) struct Recalled {
 }
 
 impl Lane {
-    /// From now on shows what was read back where it has no slices of its own.
+    /// From now on shows what was read back where the lane has no slices itself.
     pub(crate) fn set_recalled(&mut self, recalled: Option<Arc<Recalled>>) {
         self.recalled = recalled;
     }
@@ -41,7 +41,7 @@ impl Lane {
         })
     }
 
-    /// Slices of its own that the recalled past does not have.
+    /// Slices of the lane that the recalled past does not have.
     fn younger(&self, recalled: &Recalled, from: Nanos, to: Nanos) -> impl Iterator<Item = &Slice> {
         let until = recalled.until;
         let slices = self.touching(from, to).filter(move |chunk| chunk.end > until);

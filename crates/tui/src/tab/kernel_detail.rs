@@ -24,6 +24,8 @@ use roctop_trace::units;
 
 /// Slices of each lane that are looked through.
 const LOOKED_AT: usize = 20_000;
+/// The same of all lanes together.
+const LOOKED_AT_IN_ALL: usize = 160_000;
 /// Launches that are drawn one by one, of all lanes.
 const MAX_POINTS: usize = 20_000;
 /// Rows and columns that a tile takes at least.
@@ -57,11 +59,13 @@ impl Launches {
 
     fn which(snap: &Snapshot, id: KernelId, passes: &dyn Fn(LaneKey, &Slice) -> bool) -> Self {
         let lanes = || snap.lanes.iter().filter(|lane| usage::has_kernels(lane.key));
-        let each = MAX_POINTS / lanes().count().max(1);
+        let count = lanes().count().max(1);
+        let each = MAX_POINTS / count;
+        let looked_at = LOOKED_AT.min(LOOKED_AT_IN_ALL / count);
         let mut out = Self::default();
         let mut threads: HashMap<u32, (u64, u64)> = HashMap::new();
         for lane in lanes() {
-            let own = lane.recent(LOOKED_AT).filter(|slice| slice.what == id.0);
+            let own = lane.recent(looked_at).filter(|slice| slice.what == id.0);
             let own = own.filter(|slice| passes(lane.key, slice));
             for (at, slice) in own.enumerate() {
                 let nanos = slice.span.duration();
