@@ -16,7 +16,7 @@ pub use self::schema::schema;
 use self::path::is_named;
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
-use crate::query::Filter;
+use crate::query::{Filter, with_presets};
 use crate::ui::key::Key;
 use crate::ui::keymap::{KEYMAP, Keys};
 use crate::ui::time::Motion;
@@ -163,7 +163,11 @@ impl Config {
             let bytes = bytes.ok().filter(least);
             bytes.ok_or_else(|| at(set.span().start, wrong()))
         };
-        let checked = |source: &Spanned<String>| match Filter::parse(source.get_ref()) {
+        let saved = file.presets.iter();
+        let saved: Vec<(String, String)> = saved
+            .map(|(name, source)| (name.clone(), source.get_ref().clone()))
+            .collect();
+        let checked = |source: &Spanned<String>| match Filter::parse(&with_presets(source.get_ref(), &saved)) {
             Ok(_) => Ok(source.get_ref().clone()),
             Err(error) => Err(at(
                 source.span().start,
