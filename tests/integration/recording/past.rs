@@ -51,8 +51,11 @@ fn read(reader: &PastReader, store: &Mutex<Store>, window: Window) -> Recall {
     }
 }
 
+/// Busy time, pieces of work and exactness of a column.
+type Column = (u64, u32, Resolution);
+
 /// What a lane shows: busy time and pieces of work by column, how exact they are, and its slices.
-fn shown(lane: &Lane, window: Window) -> (Vec<(u64, u32, Resolution)>, Option<Vec<String>>) {
+fn shown(lane: &Lane, window: Window) -> (Vec<Column>, Option<Vec<String>>) {
     let columns = lane.columns(window.span.begin, window.width, COLUMNS, |_| true);
     let slices = lane.slices(window.span.begin, window.span.end, 50_000);
     let columns = columns

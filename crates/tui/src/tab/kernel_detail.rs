@@ -54,7 +54,9 @@ impl Launches {
         if launches::relation(scene, Kind::Kernels).is_some() {
             return Self::all(snap, id);
         }
-        Self::which(snap, id, &|key, slice| filter.accepts(&SliceSubject { snap, key, slice }))
+        Self::which(snap, id, &|key, slice| {
+            filter.accepts(&SliceSubject { snap, key, slice })
+        })
     }
 
     fn which(snap: &Snapshot, id: KernelId, passes: &dyn Fn(LaneKey, &Slice) -> bool) -> Self {
