@@ -18,8 +18,10 @@ pub struct Run {
     /// No screen: print a summary on standard error when the program ends.
     #[arg(long)]
     pub no_ui: bool,
-    /// Write a recording into this directory as well: it must not exist, or be empty. The screen then shows exact data of
-    /// the whole run, and %rank%, %pid%, %hostname% and %job% are replaced.
+    /// Write a recording into this directory as well
+    ///
+    /// It must not exist, or be empty. %rank%, %pid%, %hostname% and %job% are replaced. The screen then shows exact data
+    /// of the whole run.
     #[arg(short, long, value_name = "REC")]
     pub output: Option<PathBuf>,
     /// How long the program may take to end when it is asked to, before it is killed: after 's' of 'q', and after ctrl-c
