@@ -96,7 +96,7 @@ fn a_limit_drops_the_oldest_segments_and_counts_them() {
     assert!(run.kernels.iter().any(|kernel| kernel.name.contains("gemm")));
     let (_, _, errors) = told(&["summary", path.to_str().unwrap()]);
     assert!(
-        errors.contains(&format!("oldest {} records went", replay.dropped)),
+        errors.contains(&format!("oldest {} records were removed", replay.dropped)),
         "{errors}"
     );
 }

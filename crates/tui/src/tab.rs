@@ -205,6 +205,9 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
         Some((kernel, row.internal))
     });
     let kernels: Vec<_> = kernels.collect();
+    // A summary is of what the filter names, not of what belongs to it.
+    let is_named = |kind: &Kind| launches::relation(scene, *kind).is_none();
+    let kernels: Vec<_> = kernels.into_iter().filter(|_| is_named(&Kind::Kernels)).collect();
     let calls = |internal: bool| {
         let rows = kernels.iter().filter(|row| row.1 || !internal);
         rows.map(|row| row.0.numbers.stat.calls).sum()
@@ -214,7 +217,8 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     totals.kernel_time = kernels.iter().map(|row| row.0.numbers.stat.total).sum();
     values.kernels = Arc::new(kernels.into_iter().map(|row| row.0).collect());
     let mut kept = vec![false; values.copies.len()];
-    for row in CopyTable::rows(scene) {
+    let rows = CopyTable::rows(scene);
+    for row in rows.into_iter().filter(|_| is_named(&Kind::Copies)) {
         if let copies::Row::Alone(at) | copies::Row::Part(_, at) = row {
             kept[at] = true;
         }
@@ -231,9 +235,12 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
         stat: row.stat,
         ..values.api[row.at].clone()
     });
-    values.api = Arc::new(calls.collect());
+    let calls: Vec<_> = calls.collect();
+    values.api = Arc::new(calls.into_iter().filter(|_| is_named(&Kind::Calls)).collect());
     totals.calls = values.api.iter().map(|row| row.stat.calls).sum();
-    retain(Arc::make_mut(&mut values.markers), &markers::passing(scene));
+    let mut kept = markers::passing(scene);
+    kept.iter_mut().for_each(|kept| *kept &= is_named(&Kind::Ranges));
+    retain(Arc::make_mut(&mut values.markers), &kept);
     totals.markers = values.markers.iter().map(|row| row.stat.calls).sum();
     let kernels: HashSet<KernelId> = values.kernels.iter().map(|row| row.id).collect();
     let operations: HashSet<OperationId> = values.api.iter().map(|row| row.id).collect();
