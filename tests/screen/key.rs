@@ -66,7 +66,7 @@ fn the_palette_completes_and_does_what_it_says() {
         (Tab::Kernels, Grouping::Agent)
     );
     let text = driven.text();
-    assert!(text.contains("by agent") && text.contains("GPU1"), "{text}");
+    assert!(text.contains("by GPU") && text.contains("GPU1"), "{text}");
     driven.typed(":lanes thread");
     driven.key(Key::Enter);
     assert_eq!(driven.ui.prefs.layout, Layout::Thread);

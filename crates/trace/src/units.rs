@@ -6,9 +6,9 @@ mod error;
 mod name;
 mod typed;
 
-pub use self::ellipsis::{elide_parts, elide_words};
+pub use self::ellipsis::elide_parts;
 pub use self::error::hip_error;
-pub use self::name::{elide, elide_around, fit, items, short_name, width};
+pub use self::name::{cut, elide, elide_around, fit, items, short_name, width};
 pub use self::typed::{time, unit_of_time};
 
 /// Sign for an unknown value.

@@ -261,13 +261,13 @@ keymap! {
     [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by column right", "";
     [Char('F')], "only", A::FilterTo, Named, Table, "filter to this row", "";
     [Char('X')], "without", A::FilterOut, Named, Table, "exclude this row", "";
-    [Char('o')], "group", A::Group, Grouped, Table, "group by what is next", "group";
+    [Char('o')], "group", A::Group, Grouped, Table, "change grouping", "group";
     [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
-    [Char('a')], "rest", A::Rest, Counters, Table, "counting off, on", "on/off";
+    [Char('a')], "rest", A::Rest, Counters, Table, "pause or resume counting", "on/off";
     [Char('r')], "reset", A::Reset, All, Table, "reset statistics", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";

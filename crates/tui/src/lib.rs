@@ -153,6 +153,13 @@ pub enum Grouping {
 
 choices!(Grouping: Name "name" Stream "stream" Agent "agent" Process "process" Marker "marker");
 
+impl Grouping {
+    /// Its word on screen.
+    pub(crate) fn heading(self) -> &'static str {
+        if self == Self::Agent { "GPU" } else { self.word() }
+    }
+}
+
 /// What a table remembers.
 #[derive(Clone, Debug, Default)]
 pub struct TableState {

@@ -303,6 +303,10 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
     }
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {
+        // Overview has many empty panes and says why in one.
+        if scene.ui.tab == Tab::Overview && what != KernelTable::WHAT {
+            return lines;
+        }
         lines.push(match snap.mode {
             _ if scene.ui.prefs.detached.is_uncollected => "started with --no-collect: nothing is recorded".into(),
             _ if snap.missed.is_some() => "nothing is recorded".into(),

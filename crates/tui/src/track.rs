@@ -24,6 +24,13 @@ pub enum Layout {
 
 choices!(Layout: Stream "stream" Queue "queue" Agent "agent" Thread "thread" Marker "marker");
 
+impl Layout {
+    /// Its word on screen.
+    pub(crate) fn heading(self) -> &'static str {
+        if self == Self::Agent { "GPU" } else { self.word() }
+    }
+}
+
 /// A row of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Track {

@@ -3,6 +3,7 @@
 use super::usage::{Gap, clip};
 use crate::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{OperationId, Span, ThreadId};
+use roctop_trace::units;
 
 /// Maximum number of calls that are inspected per thread.
 const MAX_CALLS: usize = 20_000;
@@ -22,6 +23,27 @@ impl Host {
     /// Operation of the call.
     pub fn operation(&self) -> Option<OperationId> {
         self.call.map(|(_, call, _)| OperationId(call.what))
+    }
+}
+
+/// What the host did for most of a span, in words behind "host": `in hipMemcpy`, `not in a call 75 %, in hipMemcpy 20 %`.
+/// One call is named alone only where it covers more than half.
+pub fn doing(snap: &Snapshot, host: &Host, span: Span) -> String {
+    let whole = span.duration().max(1) as f64;
+    let share = |nanos: u64| units::percent(nanos as f64 / whole);
+    let Some((_, call, nanos)) = host.call else {
+        return "not in a call".into();
+    };
+    let known = snap.names.operation(OperationId(call.what));
+    let name = known.map_or("?", |known| &known.operation.name);
+    let in_calls = host.in_calls.min(span.duration());
+    if nanos > span.duration() / 2 {
+        format!("in {name}")
+    } else if in_calls > span.duration() / 2 {
+        format!("in calls {} %, longest {name} {} %", share(in_calls), share(nanos))
+    } else {
+        let rest = share(span.duration() - in_calls);
+        format!("not in a call {rest} %, in {name} {} %", share(nanos))
     }
 }
 

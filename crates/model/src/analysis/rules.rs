@@ -46,7 +46,11 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
         out.push(Alert {
             rule: Rule::Lost,
             about: row.process.id.0,
-            text: format!("lost {} of pid {}", units::count(lost), row.process.pid),
+            text: format!(
+                "{} of pid {} lost",
+                units::counted(lost, "record", "records"),
+                row.process.pid
+            ),
             why: "counts and totals are lower bounds; the reasons are with the process".into(),
             weight: lost as f64,
             evidence: Evidence::Process(row.process.id),
@@ -138,11 +142,7 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     let share = row.share(row.idle);
     let Some(longest) = row.gaps.first() else { return };
     let host = host::during(snap, longest);
-    let doing = host.operation().and_then(|id| snap.names.operation(id));
-    let doing = doing.map_or_else(
-        || "outside of calls".to_string(),
-        |name| format!("in {}", name.operation.name),
-    );
+    let doing = host::doing(snap, &host, longest.span);
     let at = units::timestamp_short(longest.span.begin.saturating_sub(snap.origin));
     if share > limits.idle {
         out.push(Alert {

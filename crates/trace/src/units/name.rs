@@ -161,6 +161,11 @@ pub fn elide_around(text: &str, columns: usize, keep: usize) -> String {
     format!("{}…{rest}", part(0, head))
 }
 
+/// Shortens a sentence to `columns` at its end.
+pub fn cut(text: &str, columns: usize) -> String {
+    fit(text, columns).trim_end().into()
+}
+
 /// Truncates or pads a text to exactly `columns`.
 pub fn fit(text: &str, columns: usize) -> String {
     let used = width(text);

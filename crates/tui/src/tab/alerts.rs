@@ -52,6 +52,7 @@ impl Table for AlertTable {
     const TITLE: &'static str = "Alerts";
     const WHAT: &'static str = "alert";
     const SORT: ColumnId = ColumnId("Rule");
+    const RANKED: Option<ColumnId> = Some(Self::SORT);
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "RULE ",
@@ -68,7 +69,7 @@ impl Table for AlertTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(source(row, scene).text.clone()),
-            text: Shown::Own(|row, scene, width| units::elide_words(&format!("▲ {}", source(row, scene).text), width)),
+            text: Shown::Own(|row, scene, width| units::cut(&format!("▲ {}", source(row, scene).text), width)),
         },
         Column {
             title: "WHY ",

@@ -201,7 +201,7 @@ impl Table for CounterTable {
     }
 
     fn hint(_: &Scene<'_>) -> Option<&'static str> {
-        Some("asked for by --pmc NAME, or p, which runs the program again; roctop counters lists them")
+        Some("No counters were asked for. p chooses some (runs the program again); roctop counters lists them.")
     }
 
     fn least(_: u16) -> u16 {

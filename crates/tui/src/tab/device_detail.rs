@@ -32,13 +32,22 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     let inner = canvas.frame(area, "Busy and idle", &format!("of the last {of}{why}"));
     let wide = inner.width >= 100;
     let head = [
-        "COMPUTE", "COPY", "BOTH", "IDLE", "GAPS", "LONGEST", "AT ONCE", "STARVED",
+        "COMPUTE",
+        "COPY",
+        "BOTH",
+        "IDLE  ",
+        "GAPS",
+        "LONGEST  ",
+        "CONCURRENCY",
+        "STARVED",
     ];
+    // The sign stands behind the value that is beyond its threshold.
+    let marked = |value: String, is_beyond: bool| format!("{value} {}", if is_beyond { '▲' } else { ' ' });
     let words = |words: [&str; 8]| {
         let [compute, copy, both, idle, gaps, longest, at_once, starved] = words;
-        let first = format!("{compute:>8} {copy:>7} {both:>7} {idle:>7} {gaps:>6} {longest:>9}");
+        let first = format!("{compute:>8} {copy:>7} {both:>7} {idle:>9} {gaps:>6} {longest:>11}");
         if wide {
-            format!("{first} {at_once:>8} {starved:>8}")
+            format!("{first} {at_once:>11} {starved:>8}")
         } else {
             first
         }
@@ -53,6 +62,8 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(1), Role::Head);
     for (i, row) in analysis.usage.iter().take(inner.height as usize - 1).enumerate() {
         let share = |nanos: u64| format!("{} %", units::percent(row.share(nanos)));
+        let is_idle = row.share(row.idle) > scene.snap.thresholds.idle;
+        let is_long = row.longest > scene.snap.thresholds.long_gap;
         let text = format!(
             "{:<6} {}",
             scene.snap.names.agent_label(row.agent),
@@ -60,17 +71,15 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
                 &share(row.compute),
                 &share(row.copy),
                 &share(row.overlap),
-                &share(row.idle),
+                &marked(share(row.idle), is_idle),
                 &units::count(row.gap_count),
-                &units::duration(row.longest),
+                &marked(units::duration(row.longest), is_long),
                 &row.concurrency()
                     .map_or_else(|| units::MISSING.into(), |many| format!("{many:.2}")),
                 &share(row.starving),
             ])
         );
-        let is_idle = row.share(row.idle) > scene.snap.thresholds.idle;
-        let text = if is_idle { format!("{text} ▲") } else { text };
-        let role = if is_idle { Role::Warn } else { Role::Text };
+        let role = if is_idle || is_long { Role::Warn } else { Role::Text };
         canvas.say(
             inner.x + 1,
             inner.y + 1 + i as u16,

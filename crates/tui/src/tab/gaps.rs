@@ -25,13 +25,25 @@ pub(crate) struct GapTable;
 /// What is beyond the threshold, in words.
 pub(crate) fn title(scene: &Scene<'_>) -> String {
     let least = units::duration(scene.snap.thresholds.gap);
+    let all = passing(scene).len();
+    if all > MAX_GAPS {
+        return format!("longest {MAX_GAPS} of {all}, neither kernel nor copy for {least} or more");
+    }
     format!("neither kernel nor copy for {least} or more")
 }
 
-/// The call that took most of a gap, or that it was none.
-pub(crate) fn doing(scene: &Scene<'_>, host: &host::Host) -> String {
+/// The call that took most of a gap, or that there was none.
+pub(crate) fn longest_call(scene: &Scene<'_>, host: &host::Host) -> String {
     let name = host.operation().map(|id| super::api::name(scene, id).to_string());
     name.unwrap_or_else(|| "outside of calls".into())
+}
+
+/// Gaps that pass the filter.
+fn passing(scene: &Scene<'_>) -> Vec<Gap> {
+    let usage = scene.snap.analysis().usage.iter();
+    let gaps = usage.flat_map(|usage| &usage.gaps).copied();
+    gaps.filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
+        .collect()
 }
 
 fn kernel(row: &Row, scene: &Scene<'_>) -> String {
@@ -74,12 +86,12 @@ impl Table for GapTable {
             text: Shown::Duration,
         },
         Column {
-            title: "HOST WAS IN",
+            title: "HOST WAS",
             name: "Host_Function",
             width: 0,
             rank: 0,
-            worth: |row, scene| Worth::Text(doing(scene, &row.host)),
-            text: Shown::Plain,
+            worth: |row, scene| Worth::Text(longest_call(scene, &row.host)),
+            text: Shown::Own(|row, scene, width| units::cut(&host::doing(scene.snap, &row.host, row.gap.span), width)),
         },
         Column {
             title: "FOR",
@@ -112,14 +124,7 @@ impl Table for GapTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
-        let mut gaps: Vec<Gap> = snap
-            .analysis()
-            .usage
-            .iter()
-            .flat_map(|usage| &usage.gaps)
-            .copied()
-            .filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
-            .collect();
+        let mut gaps = passing(scene);
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
         let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
             host: host::during(snap, &gap),

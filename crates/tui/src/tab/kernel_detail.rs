@@ -40,6 +40,8 @@ pub(super) struct Launches {
     slowest: Vec<(u64, Nanos)>,
     /// Launches and their time by the thread that launched them.
     threads: Vec<(ThreadId, u64, u64)>,
+    /// All launches are in `each`.
+    is_complete: bool,
 }
 
 impl Launches {
@@ -87,7 +89,16 @@ impl Launches {
         let known = threads.into_iter().filter(|known| known.0 != u32::MAX);
         out.threads = known.map(|(id, (count, nanos))| (ThreadId(id), count, nanos)).collect();
         out.threads.sort_by_key(|known| (std::cmp::Reverse(known.2), known.0));
+        let row = snap.values.kernels.iter().find(|row| row.id == id);
+        out.is_complete = row.is_some_and(|row| row.numbers.stat.calls == out.each.len() as u64);
         out
+    }
+
+    /// The heading of their chart.
+    fn heading(&self) -> String {
+        let count = units::counted(self.each.len() as u64, "launch", "launches");
+        let which = if self.is_complete { "all" } else { "each of the last" };
+        format!("duration of {which} {count}")
     }
 
     /// The slowest, and when.
@@ -215,8 +226,7 @@ pub(super) fn launched(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, l
     if area.height < 3 || area.width < 24 {
         return;
     }
-    let count = units::counted(launches.each.len() as u64, "launch", "launches");
-    let text = format!("duration of each of the last {count}");
+    let text = launches.heading();
     let below = canvas.headed(area, &text);
     activity::durations(canvas, below, scene, &launches.each, Role::GaugeMid);
 }
@@ -227,7 +237,7 @@ fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, launches: &La
         return;
     }
     let room = area.width.saturating_sub(2);
-    canvas.say(area.x + 1, area.y, "launched by, of the last", room, Role::Head);
+    canvas.say(area.x + 1, area.y, "launched by thread", room, Role::Head);
     for (y, (thread, count, nanos)) in (area.y + 1..area.bottom()).zip(&launches.threads) {
         let text = format!(
             "{} {:>8} calls {:>8} total",
@@ -277,7 +287,7 @@ fn within(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     canvas.say(area.x + 1, area.y, "kernels within, by total", area.width, Role::Head);
     let members = members(scene, row);
     if members.is_empty() {
-        let why = "of ranges sums are kept, and the last 512 durations, not whose they are";
+        let why = "Kernels within a range are not kept. See 8 Markers, last range.";
         canvas.say(area.x + 1, area.y + 1, why, area.width.saturating_sub(1), Role::Muted);
     }
     let room = (area.width as usize).saturating_sub(38).min(70);
@@ -329,7 +339,7 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
         return;
     }
     let names = &scene.snap.names;
-    canvas.say(area.x + 1, area.y, "where, by total", area.width, Role::Head);
+    canvas.say(area.x + 1, area.y, "by GPU and stream", area.width, Role::Head);
     let Some(kernel) = source(row, scene) else { return };
     let passes = |cell: &&Cell| {
         let place = scene.snap.values.places.get(cell.place as usize);

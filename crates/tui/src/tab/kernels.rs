@@ -338,8 +338,9 @@ pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank
         }
         Grouping::Marker => format!("{bound}by marker; a range within another counts for both"),
         other => format!(
-            "{bound}by {}, {rows} rows   percentiles: of the last {} of each lane",
-            other.word(),
+            "{bound}by {}, {}   percentiles: of the last {} of each lane",
+            other.heading(),
+            units::counted(rows as u64, "row", "rows"),
             units::grouped(kernel_rows::LOOKED_AT as u64)
         ),
     };

@@ -53,7 +53,7 @@ impl Table for MemoryTable {
     type Row = Row;
     const PANE: Pane = Pane::Memory;
     const TITLE: &'static str = "Not freed";
-    const WHAT: &'static str = "allocation that is not freed";
+    const WHAT: &'static str = "memory held";
     const SORT: ColumnId = ColumnId("Bytes");
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
@@ -123,6 +123,11 @@ impl Table for MemoryTable {
 
     fn all(scene: &Scene<'_>) -> usize {
         scene.snap.values.memory.count as usize
+    }
+
+    fn matches(scene: &Scene<'_>) -> String {
+        let all = units::counted(Self::all(scene) as u64, "allocation", "allocations");
+        format!("{} of {all}", Self::rows(scene).len())
     }
 
     fn hint(_: &Scene<'_>) -> Option<&'static str> {

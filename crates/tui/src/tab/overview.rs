@@ -143,7 +143,7 @@ fn notes_in_a_line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
         if x > area.x + 1 && units::width(&text) > room as usize {
             break;
         }
-        x = canvas.say(x, area.y, &units::elide(&text, room as usize), room, role) + 3;
+        x = canvas.say(x, area.y, &units::cut(&text, room as usize), room, role) + 3;
     }
     scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
 }
@@ -159,7 +159,7 @@ fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     scene.ui.hits.add(area, Hit::Do(Action::Show(Tab::Alerts)));
     for (i, (text, role)) in notes(scene).iter().take(inner.height as usize).enumerate() {
         let room = inner.width.saturating_sub(1);
-        let text = units::elide(text, room as usize);
+        let text = units::cut(text, room as usize);
         canvas.say(inner.x + 1, inner.y + i as u16, &text, room, *role);
     }
 }

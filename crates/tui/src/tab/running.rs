@@ -237,6 +237,7 @@ impl Table for RunningTable {
     const TITLE: &'static str = "What runs now";
     const WHAT: &'static str = "open work";
     const SORT: ColumnId = ColumnId("Kind");
+    const RANKED: Option<ColumnId> = Some(Self::SORT);
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "KIND ",

@@ -165,7 +165,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
     let did = match host.call {
         Some((.., nanos)) => format!(
             "host {thread} was in {} for {} of it",
-            super::gaps::doing(scene, &host),
+            super::gaps::longest_call(scene, &host),
             units::duration(nanos)
         ),
         None => format!("host {thread} was outside of calls"),

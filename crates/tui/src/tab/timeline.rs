@@ -49,7 +49,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         .map_or_else(String::new, |words| format!("{words}   "));
     let right = format!(
         "{words}by {}   {}/col",
-        scene.ui.prefs.layout.word(),
+        scene.ui.prefs.layout.heading(),
         units::duration(stretch.width)
     );
     canvas.frame(upper, "Timeline", &right);

@@ -7,6 +7,7 @@ use super::table::Scene;
 use crate::theme::Role;
 use crate::time::nice;
 use roctop_trace::item::Nanos;
+use roctop_trace::units;
 
 /// The stretch of time of an area.
 #[derive(Clone, Copy)]
@@ -44,7 +45,14 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         let seconds = tick as f64 / 1e9;
         let text = format!("╷+{seconds:.decimals$}");
         let x = area.x + stretch.column(at, area.width);
-        canvas.say(x, area.y, &text, area.right().saturating_sub(x), Role::Muted);
+        let room = area.right().saturating_sub(x);
+        // Half a label would be another time.
+        let text = if units::width(&text) <= usize::from(room) {
+            &text
+        } else {
+            "╷"
+        };
+        canvas.say(x, area.y, text, room, Role::Muted);
         tick = tick.saturating_add(step);
     }
     // Where the lanes end: said once, since a mark in each lane would go over the wire ten times a second.
@@ -61,13 +69,13 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         let last = stretch.column(span.end.saturating_sub(1), area.width.saturating_sub(1));
         if span.end > stretch.from && span.begin < stretch.to(area.width) {
             let cells = (last + 1).saturating_sub(first);
-            let text = format!(" {} ", roctop_trace::units::duration(span.duration()));
+            let text = format!(" {} ", units::duration(span.duration()));
             let text = if cells as usize >= text.len() + 2 {
                 text
             } else {
                 String::new()
             };
-            let rule = "─".repeat((cells as usize).saturating_sub(2 + roctop_trace::units::width(&text)));
+            let rule = "─".repeat((cells as usize).saturating_sub(2 + units::width(&text)));
             let line = format!("[{text}{rule}]");
             canvas.say(area.x + first, area.y, &line, cells.max(1), Role::Accent);
         }

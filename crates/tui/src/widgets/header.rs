@@ -47,12 +47,17 @@ fn title(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     let gap = if large { 3 } else { 2 };
     // The program's own name goes before all but what is wrong with it.
     let least = units::width(program(&snap.title)).clamp(12, LONGEST_PROGRAM);
+    let room = usize::from(end.saturating_sub(x));
+    let beside = units::width(&pids(snap)) + 3;
     let mut parts = parts(scene, latest, size);
-    keep_what_fits(
-        &mut parts,
-        usize::from(end.saturating_sub(x)).saturating_sub(least),
-        gap,
-    );
+    // The whole command line goes before the words of the rate.
+    if width(&parts, gap) + " records".len() + units::width(&snap.title) + beside <= room {
+        let rate = parts.iter_mut().find(|part| part.rank == RATE_RANK);
+        if let Some(part) = rate.filter(|part| part.text.ends_with("/s")) {
+            part.text = part.text.replace("/s", " records/s");
+        }
+    }
+    keep_what_fits(&mut parts, room.saturating_sub(least), gap);
     for part in parts {
         canvas.right(end, area.y, &part.text, part.role);
         end = end.saturating_sub((units::width(&part.text) + gap) as u16);
@@ -111,7 +116,7 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
             records => format!("{} records", units::count(records)),
         }
     };
-    parts.push(part(records, Role::Text, 4));
+    parts.push(part(records, Role::Text, RATE_RANK));
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
         let text = format!("roctop {:>3.0} % CPU", own.share);
         parts.push(if own.slowed > 1 {
@@ -129,13 +134,18 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     parts
 }
 
+/// The rank of the rate of records.
+const RATE_RANK: u8 = 4;
+
+/// Columns of parts, `gap` columns apart.
+fn width(parts: &[Part], gap: usize) -> usize {
+    let widths = parts.iter().map(|part| units::width(&part.text) + gap);
+    widths.sum::<usize>().saturating_sub(gap)
+}
+
 /// Takes parts away until the others fit into `room` columns, `gap` columns apart.
 fn keep_what_fits(parts: &mut Vec<Part>, room: usize, gap: usize) {
-    let width = |parts: &[Part]| {
-        let widths = parts.iter().map(|part| units::width(&part.text) + gap);
-        widths.sum::<usize>().saturating_sub(gap)
-    };
-    while width(parts) > room {
+    while width(parts, gap) > room {
         let ranks = parts.iter().map(|part| part.rank).enumerate();
         let Some((last, _)) = ranks.max_by_key(|ranked| ranked.1).filter(|ranked| ranked.1 > 0) else {
             return;
@@ -208,12 +218,21 @@ pub(crate) fn model(product: &str) -> Option<&str> {
 /// Columns from which on there is room for the names of views.
 const NAMES_COLUMNS: u16 = 120;
 
-fn label(tab: Tab, active: bool, has_names: bool) -> String {
+/// How views are labelled that are not shown.
+#[derive(Clone, Copy, PartialEq)]
+enum Labels {
+    Spaced,
+    Names,
+    Keys,
+}
+
+fn label(tab: Tab, active: bool, labels: Labels) -> String {
     let View { key, title, .. } = tab.row();
-    match (active, has_names) {
-        (true, _) => format!("[{key} {title}]"),
-        (false, true) => format!(" {key} {title} "),
-        (false, false) => format!("{key}"),
+    match labels {
+        _ if active => format!("[{key} {title}]"),
+        Labels::Spaced => format!(" {key} {title} "),
+        Labels::Names => format!("{key} {title}"),
+        Labels::Keys => format!("{key}"),
     }
 }
 
@@ -221,10 +240,16 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let mut x = area.x + 1;
     let has_digit = |tab: &Tab| tab.row().key.is_ascii_digit();
     let own = Some(scene.ui.tab).filter(|tab| !has_digit(tab));
-    for tab in Tab::ALL.into_iter().filter(has_digit).chain(own) {
+    let shown = || Tab::ALL.into_iter().filter(has_digit).chain(own);
+    let fits = |labels: &Labels| {
+        let widths = shown().map(|tab| units::width(&label(tab, tab == scene.ui.tab, *labels)) + 1);
+        area.width >= NAMES_COLUMNS && widths.sum::<usize>() < usize::from(area.width)
+    };
+    let labels = [Labels::Spaced, Labels::Names].into_iter().find(fits);
+    let labels = labels.unwrap_or(Labels::Keys);
+    for tab in shown() {
         let active = tab == scene.ui.tab;
-        // A view without a digit needs the room of the names.
-        let text = label(tab, active, own.is_none() && area.width >= NAMES_COLUMNS);
+        let text = label(tab, active, labels);
         let role = if active { Role::TabActive } else { Role::Tab };
         let end = canvas.say(x, area.y, &text, area.right().saturating_sub(x), role);
         let place = Rect {

@@ -12,6 +12,12 @@ use roctop_trace::units;
 /// Bins at most: a wider histogram says no more.
 const MAX_BINS: usize = 24;
 
+/// Where the last bin ends, if it has the values above all others: `to 15.5 ms `.
+fn beyond(edge: u64, count: u64, max: u64) -> Option<String> {
+    let end = units::duration(max);
+    (count > 0 && max > edge && end != units::duration(edge)).then(|| format!("to {end} "))
+}
+
 /// Draws it below its heading.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stat: &Stat, title: &str) {
     if area.height < 2 {
@@ -51,9 +57,19 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stat:
     for (i, &(edge, count)) in bins.iter().enumerate() {
         let y = area.y + 1 + i as u16;
         let next = bins.get(i + 1).map_or(u64::MAX, |bin| bin.0);
-        canvas.right(area.x + 9, y, &units::duration(edge), Role::Muted);
+        let outliers = if i + 1 == bins.len() {
+            beyond(edge, count, stat.max)
+        } else {
+            None
+        };
+        let edge_text = units::duration(edge);
+        let (edge_text, role) = match outliers {
+            Some(_) => (format!("≥{edge_text}"), Role::GaugeHigh),
+            None => (edge_text, Role::GaugeMid),
+        };
+        canvas.right(area.x + 9, y, &edge_text, Role::Muted);
         let bar = chart::bar(count as f64 / most as f64, room);
-        let x = canvas.say(area.x + 10, y, &bar, room as u16, Role::GaugeMid);
+        let x = canvas.say(area.x + 10, y, &bar, room as u16, role);
         let here: Vec<&str> = quantiles
             .iter()
             .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
@@ -61,8 +77,29 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stat:
             .collect();
         if count > 0 {
             let share = units::percent(count as f64 / stat.timed.max(1) as f64);
-            let text = format!(" {share} % {}", here.join(" "));
+            let end = outliers.unwrap_or_default();
+            let text = format!(" {share} % {end}{}", here.join(" "));
             canvas.say(x, y, &text, area.right().saturating_sub(x), Role::Muted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bin_says_how_far_outliers_go() {
+        let mut stat = Stat::new(true);
+        (0..999).for_each(|i| stat.add(5_000_000 + i * 100));
+        stat.add(15_500_000);
+        stat.refresh();
+        let bins = stat.bins(8, false);
+        let (edge, count) = bins[7];
+        assert_eq!(count, 1);
+        assert_eq!(beyond(edge, count, stat.max).as_deref(), Some("to 15.5 ms "));
+        // Without outliers the last edge is the maximum.
+        assert_eq!(beyond(15_500_000, 1, 15_500_000), None);
+        assert_eq!(beyond(edge, 0, stat.max), None);
     }
 }

@@ -155,7 +155,7 @@ const LEGEND: [(&str, &str); 21] = [
     ("[ ] < >", "selected, belongs to it"),
     ("^", "copy made by a call"),
     ("▲", "alert; clipped value"),
-    ("▼ ▲", "sorted down, up"),
+    ("▼ ▲", "descending, ascending"),
     ("▸", "selected; has the focus"),
     ("– ≥", "not known, at least"),
     ("≈ ≤", "estimate, end of scale"),

@@ -32,6 +32,8 @@ pub(crate) trait Table {
     const PANE: Pane;
     /// Heading of the box.
     const TITLE: &'static str;
+    /// The column that sorts by severity or kind, which has no direction; none in most lists.
+    const RANKED: Option<ColumnId> = None;
     /// What a row is, for a sentence that says why there is none.
     const WHAT: &'static str;
     /// Which column sorts at first, downwards.
@@ -246,7 +248,7 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
         rank,
     );
     *state.shown.borrow_mut() = shown.iter().map(|(column, _)| column.id()).collect();
-    headings::<T>(canvas, area, scene, &shown);
+    headings::<T>(canvas, area, scene, rows, &shown);
     let height = area.height as usize - 1;
     let at = state
         .selected
@@ -285,21 +287,47 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
     }
 }
 
+/// The direction of the values down the list. Texts are in the order of the alphabet where numbers descend.
+fn arrow(ascending: bool, mut worths: impl Iterator<Item = Worth>) -> &'static str {
+    let known = worths.find(|worth| *worth != Worth::None);
+    if ascending == matches!(known, Some(Worth::Text(_))) {
+        "▼"
+    } else {
+        "▲"
+    }
+}
+
 /// Draws the headings of the columns that are shown, each where a click sorts by it.
-fn headings<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, shown: &[(&Column<T::Row>, u16)]) {
+fn headings<T: Table>(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    rows: &[T::Row],
+    shown: &[(&Column<T::Row>, u16)],
+) {
     let state = state::<T>(scene);
+    let names: Vec<String> = T::COLUMNS
+        .iter()
+        .filter_map(|column| match T::heading(scene, column.id()) {
+            Heading::Text(text) => Some(text),
+            _ => None,
+        })
+        .collect();
     let sorted_by = state.sort.column.unwrap_or(T::SORT);
     let mut x = area.x + 2;
     for &(column, width) in shown {
-        let (mark, role) = match (column.id() == sorted_by, state.sort.ascending) {
-            (false, _) => ("", Role::Head),
-            (true, false) => ("▼", Role::Sorted),
-            (true, true) => ("▲", Role::Sorted),
+        let worths = rows.iter().map(|row| (column.worth)(row, scene));
+        let (mark, role) = match column.id() {
+            id if id != sorted_by => ("", Role::Head),
+            id if T::RANKED == Some(id) => ("", Role::Sorted),
+            _ => (arrow(state.sort.ascending, worths), Role::Sorted),
         };
         let title = match T::heading(scene, column.id()) {
             Heading::Text(text) => {
                 let room = (width as usize).saturating_sub(mark.chars().count());
-                format!("{}{mark}", units::elide(&text, room))
+                let others = names.iter().map(String::as_str);
+                let text = units::elide_parts(&text, room, others).unwrap_or_else(|| units::elide(&text, room));
+                format!("{text}{mark}")
             }
             _ => format!("{}{mark}", column.title),
         };
