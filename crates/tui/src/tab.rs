@@ -239,7 +239,9 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     values.api = Arc::new(calls.into_iter().filter(|_| is_named(&Kind::Calls)).collect());
     totals.calls = values.api.iter().map(|row| row.stat.calls).sum();
     let mut kept = markers::passing(scene);
-    kept.iter_mut().for_each(|kept| *kept &= is_named(&Kind::Ranges));
+    for kept in &mut kept {
+        *kept &= is_named(&Kind::Ranges);
+    }
     retain(Arc::make_mut(&mut values.markers), &kept);
     totals.markers = values.markers.iter().map(|row| row.stat.calls).sum();
     let kernels: HashSet<KernelId> = values.kernels.iter().map(|row| row.id).collect();
