@@ -108,7 +108,7 @@ impl Store {
         }
     }
 
-    /// Tells how far reading has come.
+    /// Sets how far the reading has come.
     pub fn set_recall(&mut self, recall: Recall) {
         self.recall = recall;
         self.is_new = true;

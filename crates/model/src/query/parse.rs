@@ -567,7 +567,7 @@ fn size(unit: &str) -> Option<f64> {
 mod tests {
     use crate::query::Filter;
 
-    /// What each input is: a filter of so many terms, or an error whose message has this.
+    /// What each input is: a filter with this number of terms, or an error whose message has this.
     const INPUTS: [(&str, Result<usize, &str>); 50] = [
         ("gemm", Ok(1)),
         ("gemm dur>700us dev=0", Ok(3)),

@@ -57,11 +57,11 @@ pub enum Outcome {
 /// Why records of a stretch are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// So many blocks are damaged.
+    /// Number of damaged blocks.
     Damaged(u64),
     /// The recording has dropped its oldest records.
     Dropped,
-    /// So many records found no room on the disk.
+    /// Number of records that found no space on the disk.
     NoRoom(u64),
 }
 

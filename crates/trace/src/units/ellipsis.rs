@@ -1,4 +1,4 @@
-//! Names cut so that what tells them apart stays.
+//! Shortens names and keeps the parts in which they differ.
 
 use super::{elide, width};
 

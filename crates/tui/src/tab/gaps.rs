@@ -25,9 +25,13 @@ pub(crate) struct GapTable;
 /// What is beyond the threshold, in words.
 pub(crate) fn title(scene: &Scene<'_>) -> String {
     let least = units::duration(scene.snap.thresholds.gap);
-    let all = passing(scene).len();
-    if all > MAX_GAPS {
-        return format!("longest {MAX_GAPS} of {all}, neither kernel nor copy for {least} or more");
+    let kept = passing(scene).len();
+    if kept > MAX_GAPS && scene.ui.filter.is_empty() {
+        let all: u64 = scene.snap.analysis().usage.iter().map(|usage| usage.gap_count).sum();
+        return format!("longest {MAX_GAPS} of {all}, {least} or more");
+    }
+    if kept > MAX_GAPS {
+        return format!("longest {MAX_GAPS}, {least} or more");
     }
     format!("neither kernel nor copy for {least} or more")
 }
