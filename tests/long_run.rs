@@ -1,7 +1,7 @@
 //! Hours of records, several viewers, viewers that come back: memory stays flat and every account is exact.
 //!
 //! The rings are real and are read as a session's are; the writer is this test, so that time can run faster.
-//! It measures the memory of its own process, so it shares that process with no other test.
+//! It measures the memory of its process, so no other test runs in that process.
 //! `ROCTOP_LONG_RECORDS=36000000 cargo test --release --test long_run` is the long version: ten hours at a thousand records a
 //! second.
 
