@@ -21,6 +21,9 @@ const MIN_FREE_PACKETS: u64 = 2;
 const NAP: Duration = Duration::from_micros(50);
 /// Time without a completion after which the program may fill the queue, because the queue may wait for the program.
 const STALL_TIME: Duration = Duration::from_millis(100);
+/// Looks without a completion that a stall takes as well: a thread that the scheduler kept away for that time has not
+/// looked.
+const STALL_LOOKS: u32 = 300;
 /// Wait without a completion where the program would wait without roctop too. After it the program continues and fills the
 /// hardware queue. The run-time's proxy then takes nothing until that queue has drained.
 const FULL_QUEUE_WAIT: Duration = Duration::from_secs(10);
@@ -208,19 +211,17 @@ impl Queue {
     fn wait_for_room(&self, needed: impl Fn() -> u64, who: Wait) -> bool {
         let _errno = Errno::keep();
         let room = &self.room;
-        let (mut seen, mut since) = (None, Instant::now());
+        let mut stall = Stall::new(None);
         // When switched off, nothing is timed any more, and nobody is held up.
         while state::is_on(word::HSA) {
             let (left, is_empty) = self.left();
-            if left != seen {
-                (seen, since) = (left, Instant::now());
-            }
+            let is_stalled = stall.look(left);
             let place = left.unwrap_or(0);
             let keeps_overflow = hsa().is_some_and(|hsa| hsa.layout.keeps_overflow());
             // Up to 5.7, several threads that continue at once overflow the hardware queue: each waits by itself.
             let remembers = !matches!(who, Wait::Reserving(_)) || keeps_overflow;
             let is_known_still = remembers && room.still.load(Ordering::Relaxed) == place;
-            let is_still = is_known_still || since.elapsed() > STALL_TIME;
+            let is_still = is_known_still || is_stalled;
             let limit = place
                 + if is_still {
                     room.last_capacity()
@@ -251,7 +252,7 @@ impl Queue {
             };
             let would_wait_untraced = matches!(who, Wait::Reserving(first) if self.is_full(first, place));
             if would_wait_untraced {
-                if room.abandoned.load(Ordering::Relaxed) == place || since.elapsed() > FULL_QUEUE_WAIT {
+                if room.abandoned.load(Ordering::Relaxed) == place || stall.since.elapsed() > FULL_QUEUE_WAIT {
                     room.abandoned.store(place, Ordering::Relaxed);
                     return false;
                 }
@@ -281,9 +282,9 @@ impl Queue {
         if before >= first || before == unwritten.load(Ordering::Relaxed) {
             return false;
         }
-        let since = Instant::now();
+        let mut stall = Stall::new(before);
         while taken.load(Ordering::Acquire) == before {
-            if since.elapsed() > STALL_TIME {
+            if stall.look(before) {
                 unwritten.store(before, Ordering::Relaxed);
                 return false;
             }
@@ -304,8 +305,8 @@ impl Queue {
     #[cold]
     fn wait_for_harvest(&self, last: u64) {
         let _errno = Errno::keep();
-        let (mut seen, mut since) = (self.tail.load(Ordering::Acquire), Instant::now());
-        if seen == self.room.given_up.load(Ordering::Relaxed) {
+        let mut stall = Stall::new(self.tail.load(Ordering::Acquire));
+        if stall.seen == self.room.given_up.load(Ordering::Relaxed) {
             return;
         }
         loop {
@@ -314,15 +315,13 @@ impl Queue {
             harvest::wake();
             std::thread::sleep(NAP);
             let tail = self.tail.load(Ordering::Acquire);
-            if tail != seen {
-                (seen, since) = (tail, Instant::now());
-            }
+            let is_stalled = stall.look(tail);
             // Or a dispatch takes long, or there is no harvester.
             let is_free = last - tail <= self.slots.len() || tail == self.head.load(Ordering::Relaxed);
             if is_free {
                 return;
             }
-            if since.elapsed() > STALL_TIME {
+            if is_stalled {
                 self.room.given_up.store(tail, Ordering::Relaxed);
                 return;
             }
@@ -356,6 +355,32 @@ impl Queue {
         });
         let (witnessed, is_pending) = self.witnesses.left();
         (position.max(witnessed), from >= handed && !is_pending)
+    }
+}
+
+/// How long a thread has seen no progress.
+struct Stall<T> {
+    seen: T,
+    since: Instant,
+    looks: u32,
+}
+
+impl<T: PartialEq> Stall<T> {
+    fn new(seen: T) -> Self {
+        Self {
+            seen,
+            since: Instant::now(),
+            looks: 0,
+        }
+    }
+
+    /// Notes the progress now. True if there was none for long enough.
+    fn look(&mut self, now: T) -> bool {
+        if now != self.seen {
+            *self = Self::new(now);
+        }
+        self.looks = self.looks.saturating_add(1);
+        self.looks > STALL_LOOKS && self.since.elapsed() > STALL_TIME
     }
 }
 

@@ -164,14 +164,33 @@ fn kind(packet: &Packet) -> u16 {
     packet.header & packet::TYPE
 }
 
+/// What one pass over a batch of packets finds.
+struct Batch {
+    dispatches: u64,
+    /// Dispatches whose signal cannot be watched, so that timing costs an additional packet each.
+    barriers: u64,
+}
+
+impl Batch {
+    /// Takes the times of the signals that the packets use again, and counts the dispatches.
+    #[inline]
+    fn look(packets: &[Packet]) -> Self {
+        let (mut dispatches, mut barriers) = (0, 0);
+        for packet in packets {
+            let is_dispatch = packet.is_dispatch();
+            dispatches += u64::from(is_dispatch);
+            if packet.completion != 0 && kind(packet) != packet::INVALID {
+                signal::before_change(packet.completion);
+                barriers += u64::from(is_dispatch && needs_barrier(packet));
+            }
+        }
+        Self { dispatches, barriers }
+    }
+}
+
 /// Fills `out`. False if the packets can be passed on unchanged.
 fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
-    for packet in packets {
-        if packet.completion != 0 && kind(packet) != packet::INVALID {
-            signal::before_change(packet.completion);
-        }
-    }
-    let dispatches = packets.iter().filter(|packet| packet.is_dispatch()).count() as u64;
+    let Batch { dispatches, barriers } = Batch::look(packets);
     // Counted packets keep their signals: the SDK's handler is behind this one, and records them.
     let level = queue.level();
     if dispatches == 0 || !is_wanted() || sdk::is_counting() {
@@ -189,11 +208,7 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     out.reserve(2 * packets.len());
     queue.wait_for_slots(dispatches);
     let is_shared = queue.is_shared.load(Ordering::Acquire) != 0;
-    let barriers = if level == Level::Program {
-        0
-    } else {
-        packets.iter().filter(|packet| needs_barrier(packet)).count() as u64
-    };
+    let barriers = if level == Level::Program { 0 } else { barriers };
     let count = packets.len() as u64;
     let mut is_witness_due = queue.witnesses.is_due(queue.room.written(), count, queue.size());
     // The first packets do not wait for ours longer than for their predecessors.
