@@ -96,7 +96,7 @@ impl Bucket {
 
     /// Kinds of work with their ns, greatest first.
     pub fn kinds(&self) -> impl Iterator<Item = (u32, u64)> {
-        let nanos = |share: u16| (u128::from(self.busy) * u128::from(share) / u128::from(WHOLE)) as u64;
+        let nanos = |share: u16| scale(self.busy, u64::from(share), WHOLE);
         let kinds = self.what.into_iter().zip(self.shares.map(nanos)).enumerate();
         kinds
             .filter(|(at, (_, nanos))| *at == 0 || *nanos > 0)
@@ -121,24 +121,27 @@ impl Bucket {
         }
         self.busy = self.busy.saturating_add(other.busy);
         self.count = self.count.saturating_add(other.count);
-        self.name(&mut kinds[..known]);
+        self.name(&kinds[..known]);
     }
 
-    /// Stores the greatest of these kinds.
-    fn name(&mut self, kinds: &mut [(u32, u64)]) {
-        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
-        self.shares = [0; KINDS];
-        for (at, (what, nanos)) in kinds.iter().take(KINDS).enumerate() {
-            self.what[at] = *what;
-            let share = u128::from(*nanos) * u128::from(WHOLE) / u128::from(self.busy.max(1));
-            self.shares[at] = share.min(u128::from(WHOLE)) as u16;
+    /// Stores the greatest of these kinds; of equal ones, the first.
+    fn name(&mut self, kinds: &[(u32, u64)]) {
+        let mut greatest = [(0, 0); KINDS];
+        greatest[0].0 = kinds.first().map_or(0, |kind| kind.0);
+        for &(what, nanos) in kinds {
+            if let Some(at) = greatest.iter().position(|kind| kind.1 < nanos) {
+                greatest[at..].rotate_right(1);
+                greatest[at] = (what, nanos);
+            }
         }
+        self.what = greatest.map(|kind| kind.0);
+        self.shares = greatest.map(|kind| scale(kind.1, WHOLE, self.busy).min(WHOLE) as u16);
     }
 
     /// The share `part / whole` of the bucket, without begins.
     fn part(&self, part: u64, whole: u64) -> Self {
         Self {
-            busy: (u128::from(self.busy) * u128::from(part) / u128::from(whole.max(1))) as u64,
+            busy: scale(self.busy, part, whole),
             count: 0,
             ..*self
         }
@@ -147,6 +150,15 @@ impl Bucket {
     const fn is_empty(&self) -> bool {
         self.busy == 0 && self.count == 0
     }
+}
+
+/// `value * part / whole`, at most `u64::MAX`. A division of 128 bits takes several times as long and is seldom needed.
+fn scale(value: u64, part: u64, whole: u64) -> u64 {
+    let whole = whole.max(1);
+    value.checked_mul(part).map_or_else(
+        || u64::try_from(u128::from(value) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX),
+        |product| product / whole,
+    )
 }
 
 /// Number of kinds that the open bucket of the finest level distinguishes.
@@ -188,8 +200,7 @@ impl Finest {
             count: self.count,
             ..Bucket::default()
         };
-        let mut kinds = self.slots;
-        bucket.name(&mut kinds);
+        bucket.name(&self.slots);
         if self.busy == 0 {
             // Work without a duration has a kind too: the slot that was used last.
             let named = self.slots.iter().find(|slot| slot.0 != 0);
