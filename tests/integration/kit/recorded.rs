@@ -68,8 +68,8 @@ impl Recorded {
         &self.run.kernels[dispatch.kernel.0 as usize].mangled
     }
 
-    /// The dispatches of each queue, as logged and as recorded, in order; queues are matched by the time of their first
-    /// dispatch.
+    /// The dispatches of each queue, as logged and as recorded, in order; queues are matched by the first dispatch that
+    /// has a time.
     pub(crate) fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
         // Nameless kernels are the run-time's own uploads of code, on a separate queue.
@@ -102,10 +102,16 @@ impl Recorded {
                 let names = |at: usize| rows.get(at).map(|row| row.name.as_str());
                 *other == pid && names(0) == dispatches.first().map(|dispatch| self.kernel(dispatch))
             };
+            let timed = dispatches.iter().position(|dispatch| dispatch.span.begin != 0);
+            let at = timed.unwrap_or(0);
+            let distance = |rows: &[&Truth]| {
+                rows.get(at)
+                    .map_or(u64::MAX, |row| row.begin.abs_diff(began(dispatches[at])))
+            };
             let nearest = truth
                 .iter()
                 .filter(same)
-                .min_by_key(|(_, rows)| rows[0].begin.abs_diff(began(dispatches[0])))
+                .min_by_key(|(_, rows)| distance(rows))
                 .map(|(key, _)| *key);
             let key = nearest.unwrap_or_else(|| panic!("no queue of the log began as {:?}", dispatches[0]));
             queues.push((truth.remove(&key).unwrap(), dispatches));
