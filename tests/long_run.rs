@@ -26,9 +26,9 @@ const RING_SLOTS: u64 = 8192;
 /// Records written between two looks of a viewer that keeps up.
 const BATCH: u64 = 2048;
 
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
+impl TestDir {
     fn new(name: &str) -> Self {
         let dir = PathBuf::from(format!("/dev/shm/roctop-long-{}-{name}", std::process::id()));
         std::fs::create_dir(&dir).unwrap();
@@ -36,14 +36,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// A process's file. Its ticks are nanoseconds.
-fn process(place: &Place, pid: u32, start_ticks: u64) -> RingFile {
+fn process(place: &TestDir, pid: u32, start_ticks: u64) -> RingFile {
     let spec = Spec {
         ordinal: 0,
         rings: vec![RING_SLOTS],
@@ -136,7 +136,7 @@ fn ten_hours_leave_memory_flat() {
         .and_then(|text| text.parse().ok())
         .unwrap_or(2_600_000);
     let step = HOURS * 3600 * SECOND / records;
-    let place = Place::new("hours");
+    let place = TestDir::new("hours");
     let file = process(&place, 77, 100);
     calibrate(&file, START, START);
     let claim = claim(&file);
@@ -212,7 +212,7 @@ impl Counts {
 #[test]
 fn several_viewers_read_at_once_and_one_that_was_stopped_or_started_again_knows_what_it_missed() {
     const RECORDS: u64 = 400_000;
-    let place = Place::new("viewers");
+    let place = TestDir::new("viewers");
     let file = process(&place, 77, 100);
     calibrate(&file, START, START);
     let claim = claim(&file);
@@ -266,7 +266,7 @@ fn several_viewers_read_at_once_and_one_that_was_stopped_or_started_again_knows_
 
 #[test]
 fn a_process_id_that_is_used_again_is_another_process() {
-    let place = Place::new("reuse");
+    let place = TestDir::new("reuse");
     let (mut live, mut counts) = (Live::new(&place.0), Counts::default());
     for (life, records) in [(100, 10), (200, 20), (300, 30)] {
         let file = process(&place, 77, life);
@@ -297,7 +297,7 @@ fn a_process_id_that_is_used_again_is_another_process() {
 #[test]
 fn a_step_of_the_wall_clock_moves_nothing() {
     let spans = |steps: [i64; 6]| {
-        let place = Place::new(&format!("steps{}", steps[1]));
+        let place = TestDir::new(&format!("steps{}", steps[1]));
         let file = process(&place, 77, 100);
         let claim = claim(&file);
         let (mut live, mut decoder) = (Live::new(&place.0), Decoder::default());

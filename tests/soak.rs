@@ -46,7 +46,7 @@ const PROGRAMS: [&[&str]; 9] = [
 
 /// How a program is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Mode {
     Recorded,
     SummedUp,
     OnScreen,
@@ -54,13 +54,13 @@ enum Way {
     RoctopKilled,
 }
 
-const WAYS: [Way; 6] = [
-    Way::Recorded,
-    Way::Recorded,
-    Way::SummedUp,
-    Way::OnScreen,
-    Way::ProgramKilled,
-    Way::RoctopKilled,
+const WAYS: [Mode; 6] = [
+    Mode::Recorded,
+    Mode::Recorded,
+    Mode::SummedUp,
+    Mode::OnScreen,
+    Mode::ProgramKilled,
+    Mode::RoctopKilled,
 ];
 
 /// Numbers that are the same in every run.
@@ -131,7 +131,7 @@ fn program(place: &Path) -> Option<u32> {
 }
 
 /// One run, its records compared where there are any.
-fn run(rig: &Rig, place: &Path, words: &[&str], way: Way, dice: &mut Dice, plain: ExitStatus) {
+fn run(rig: &Rig, place: &Path, words: &[&str], way: Mode, dice: &mut Dice, plain: ExitStatus) {
     let recording = place.join("rec");
     let recording = recording.to_str().unwrap();
     let start = |options: &[&str], words: &[&str]| -> Child {
@@ -141,12 +141,12 @@ fn run(rig: &Rig, place: &Path, words: &[&str], way: Way, dice: &mut Dice, plain
     };
     let forever = ["crash_mid", "forever"];
     match way {
-        Way::Recorded => {
+        Mode::Recorded => {
             let output = start(&["record", "-o", recording], words).wait_with_output().unwrap();
             assert_eq!(output.status, plain, "{words:?}");
             compare(&Recorded::load(place, output));
         }
-        Way::SummedUp => {
+        Mode::SummedUp => {
             let output = start(&["run", "--no-ui"], words).wait_with_output().unwrap();
             assert_eq!(output.status, plain, "{words:?}");
             assert!(
@@ -154,8 +154,8 @@ fn run(rig: &Rig, place: &Path, words: &[&str], way: Way, dice: &mut Dice, plain
                 "{words:?}"
             );
         }
-        Way::OnScreen => look(rig, place, words, dice),
-        Way::ProgramKilled => {
+        Mode::OnScreen => look(rig, place, words, dice),
+        Mode::ProgramKilled => {
             let child = start(&["record", "-o", recording], &forever);
             wait_until("a program at work", || program(place).is_some());
             kill(program(place).unwrap(), "9");
@@ -163,7 +163,7 @@ fn run(rig: &Rig, place: &Path, words: &[&str], way: Way, dice: &mut Dice, plain
             recorded.check_lost();
             assert!(!recorded.run.dispatches.is_empty());
         }
-        Way::RoctopKilled => {
+        Mode::RoctopKilled => {
             let mut child = start(&["record", "-o", recording], &["many_streams", "2", "8", "4000"]);
             wait_until("a program at work", || program(place).is_some());
             let app = program(place).unwrap();
@@ -298,7 +298,7 @@ fn after_hours_of_starts_crashes_kills_and_visits_nothing_is_left_over() {
         .map(|words| (*words, rig.plain(words[0], words).status))
         .collect();
     let until = Instant::now() + Duration::from_secs(seconds);
-    let done: Mutex<BTreeMap<Way, u64>> = Mutex::default();
+    let done: Mutex<BTreeMap<Mode, u64>> = Mutex::default();
     let (most, visits) = std::thread::scope(|scope| {
         for worker in 0..2u64 {
             let (done, plain) = (&done, &plain);

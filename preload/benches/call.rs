@@ -23,7 +23,7 @@ fn main() {
         println!("skipped: build the collector first (cargo build -p roctop-preload --lib --profile collector)");
         return;
     };
-    let place = Place::new();
+    let place = BenchDir::new();
     let (Some(gate), Some(tracer)) = (place.program("7", &[]), place.program("6", &["-DTRACER"])) else {
         println!("skipped: needs a C compiler");
         return;
@@ -192,9 +192,9 @@ fn collector() -> Option<PathBuf> {
 }
 
 /// A folder on tmpfs that goes with the run: session and programs.
-struct Place(PathBuf);
+struct BenchDir(PathBuf);
 
-impl Place {
+impl BenchDir {
     fn new() -> Self {
         let dir = PathBuf::from(format!("/dev/shm/roctop-bench-{}", std::process::id()));
         std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
@@ -261,7 +261,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BenchDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -276,7 +276,7 @@ struct Peer {
 }
 
 impl Peer {
-    fn start(place: &Place) -> Result<Self, String> {
+    fn start(place: &BenchDir) -> Result<Self, String> {
         let library = place.compile("peer.c", "peer.so", &["-shared", "-fPIC", "-llttng-ust", "-ldl"]);
         let library = library.map_err(|why| format!("it does not compile (liblttng-ust-dev): {why}"))?;
         let mut daemon = None;

@@ -15,7 +15,7 @@ mod verdict;
 pub use kept::{hint, kept_level};
 
 use self::judge::Recorded;
-use self::step::{Check, Place, Status};
+use self::step::{Check, PrivateDir, Status};
 use crate::embedded;
 use anyhow::{Context, Result};
 use roctop_ring::level::Level;
@@ -49,7 +49,7 @@ struct Round<'a> {
     /// The program that runs one check.
     program: PathBuf,
     /// A private directory for recordings.
-    place: Place,
+    place: PrivateDir,
     /// Where programs under the collector start.
     level: Level,
     checks: Vec<Check>,
@@ -70,7 +70,7 @@ pub fn examine(wish: SamplingRequest, out: &mut dyn Write) -> Result<u8> {
         wish,
         started: Instant::now(),
         program,
-        place: Place::make()?,
+        place: PrivateDir::make()?,
         level: Level::Files,
         checks: Vec::new(),
         out,

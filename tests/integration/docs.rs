@@ -27,22 +27,22 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
 
 /// How a block is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum Execution {
     Script,
     Terminal,
     Elsewhere,
 }
 
 /// The blocks of a document that hold commands: the lines that they begin at, how they are executed, and the commands.
-fn blocks(text: &str) -> Vec<(usize, Way, Vec<&str>)> {
-    let mut found: Vec<(usize, Way, Vec<&str>)> = Vec::new();
+fn blocks(text: &str) -> Vec<(usize, Execution, Vec<&str>)> {
+    let mut found: Vec<(usize, Execution, Vec<&str>)> = Vec::new();
     let mut inside = false;
     for (number, line) in text.lines().enumerate() {
         if let Some(mark) = line.strip_prefix("```") {
             let way = match mark {
-                "sh run" => Some(Way::Script),
-                "sh screen" => Some(Way::Terminal),
-                _ => mark.starts_with("sh").then_some(Way::Elsewhere),
+                "sh run" => Some(Execution::Script),
+                "sh screen" => Some(Execution::Terminal),
+                _ => mark.starts_with("sh").then_some(Execution::Elsewhere),
             };
             inside = !inside && way.is_some();
             if let Some(way) = way.filter(|_| inside) {
@@ -88,9 +88,9 @@ fn every_recipe_of_the_documents_works() {
             };
             let what = format!("{name}.md, line {line}");
             match way {
-                Way::Script => works_as_a_script(&around, &what, &commands),
-                Way::Terminal => assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen"),
-                Way::Elsewhere => continue,
+                Execution::Script => works_as_a_script(&around, &what, &commands),
+                Execution::Terminal => assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen"),
+                Execution::Elsewhere => continue,
             }
             tried += 1;
         }
@@ -117,7 +117,9 @@ fn a_command_that_is_not_tried_here_is_tried_by_a_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for document in documents() {
         let text = std::fs::read_to_string(&document).unwrap();
-        let blocks = blocks(&text).into_iter().filter(|(_, way, _)| *way == Way::Elsewhere);
+        let blocks = blocks(&text)
+            .into_iter()
+            .filter(|(_, way, _)| *way == Execution::Elsewhere);
         for command in blocks.flat_map(|(.., commands)| commands) {
             let known = ELSEWHERE.iter().find(|(beginning, ..)| command.starts_with(beginning));
             let (_, file, words) = known.unwrap_or_else(|| panic!("{}: {command}", document.display()));

@@ -10,9 +10,9 @@ use input::{Honest, files, look};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
+impl TestDir {
     fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("roctop-hostile-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -39,7 +39,7 @@ fn out() -> PathBuf {
 
 #[test]
 fn the_kept_inputs_of_the_fuzzer_are_survived() {
-    let place = Place::new("kept");
+    let place = TestDir::new("kept");
     let honest = Honest::make(&place.0);
     let all = files(&place.0, &out());
     assert!(all >= 48, "{all} files of a recording with everything in it");
@@ -56,7 +56,7 @@ fn the_kept_inputs_of_the_fuzzer_are_survived() {
 
 #[test]
 fn random_changes_are_survived() {
-    let place = Place::new("random");
+    let place = TestDir::new("random");
     let honest = Honest::make(&place.0);
     let rounds: u64 = std::env::var("ROCTOP_HOSTILE")
         .ok()

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use hip_functions::signature::{self, Place};
+use hip_functions::signature::{self, ArgumentLocation};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::hip_diff;
@@ -81,7 +81,7 @@ fn roots() -> Vec<PathBuf> {
 const MISDECLARED: &str = "hipDeviceGetTexture1DLinearMaxWidth";
 
 /// Where the arguments of a signature are, what of the stack they take, and where the stream is.
-fn places(signature: &str) -> (Vec<Place>, u8, Option<Place>) {
+fn places(signature: &str) -> (Vec<ArgumentLocation>, u8, Option<ArgumentLocation>) {
     let places = signature::parameters(signature).map(|one| one.place).collect();
     let stream = signature::of_type(signature, "hipStream_t").map(|one| one.place);
     (places, signature::stack_words(signature), stream)

@@ -52,9 +52,9 @@ impl Entry for Placed {
 
 /// Code object and offset of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place(u64, u64);
+pub(super) struct InstructionKey(u64, u64);
 
-impl Entry for Place {
+impl Entry for InstructionKey {
     type Key = (u64, u64);
 
     fn key(&self) -> Self::Key {
@@ -62,7 +62,7 @@ impl Entry for Place {
     }
 }
 
-impl Place {
+impl InstructionKey {
     /// As text.
     pub(super) fn words(&self) -> String {
         let sample = Sample {
@@ -80,7 +80,7 @@ pub(super) struct Samples {
     found: Sorted<Found>,
     methods: BTreeSet<u16>,
     /// Instructions in code objects, each once, in order of their numbers.
-    pub(super) places: Sorted<Place>,
+    pub(super) places: Sorted<InstructionKey>,
 }
 
 impl Samples {
@@ -110,7 +110,7 @@ impl Samples {
         let mut methods = BTreeSet::new();
         for placed in placed.finish()?.iter() {
             let Placed(mut found) = placed?;
-            let place = Place(found.sample.code_object, found.sample.offset);
+            let place = InstructionKey(found.sample.code_object, found.sample.offset);
             if place.0 != 0 {
                 if last.as_ref() != Some(&place) {
                     number += 1;

@@ -137,7 +137,7 @@ pub(crate) struct RowFilter<'a> {
 
 /// Numbers of a record.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct RecordIds {
     pub(super) id: u64,
     pub(super) ancestor: u64,
     pub(super) region: Option<Region>,
@@ -208,7 +208,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a record if it is selected.
-    pub(super) fn put(&mut self, event: Event, place: Place) -> io::Result<()> {
+    pub(super) fn put(&mut self, event: Event, place: RecordIds) -> io::Result<()> {
         let (span, is_wanted) = match event {
             Event::Call(call) if self.kind(&call) == Some(Kind::Marker) => {
                 (call.span, self.markers.put(row(mark(&call), place))?)
@@ -288,7 +288,7 @@ fn mark(call: &ApiCall) -> Mark {
     }
 }
 
-const fn row<T>(record: T, place: Place) -> Row<T>
+const fn row<T>(record: T, place: RecordIds) -> Row<T>
 where
     T: std::marker::Copy,
 {

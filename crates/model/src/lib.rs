@@ -59,7 +59,7 @@ use self::pyramid::Reach;
 use self::range_attribution::Under;
 use self::recall::Recall;
 use self::shared_gpu::SharedState;
-use self::snapshot::{ProcessRow, Said, ending};
+use self::snapshot::{ProcessRow, StatusReport, ending};
 use self::table::Tables;
 use self::transfers::Transfers;
 use self::union::Gathered;
@@ -209,7 +209,7 @@ pub struct Store {
     processes: Vec<ProcessRow>,
     /// Id range of the open work of each process.
     open_bounds: Vec<OpenBounds>,
-    said: VecDeque<Said>,
+    said: VecDeque<StatusReport>,
     gauges: Gauges,
     under: Under,
     memory: Memory,
@@ -333,7 +333,7 @@ impl Store {
                     status::INCOMPLETE => self.row(*process, |row| row.misses(text)),
                     _ => {}
                 }
-                self.said.push_back(Said {
+                self.said.push_back(StatusReport {
                     process: *process,
                     code: *code,
                     text: text.clone(),

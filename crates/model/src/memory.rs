@@ -19,7 +19,7 @@ const SNAPSHOT_ALLOCATIONS: usize = 200;
 
 /// An allocation that has not been freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct LiveAllocation {
     /// Process.
     pub process: ProcessId,
     /// Thread that requested it.
@@ -63,7 +63,7 @@ pub struct MemoryValues {
     /// By process and agent.
     pub pools: Vec<Pool>,
     /// The largest allocations that have not been freed, largest first.
-    pub held: Vec<Held>,
+    pub held: Vec<LiveAllocation>,
     /// Number of allocations not freed.
     pub count: u64,
     /// Size of these, bytes.
@@ -71,17 +71,17 @@ pub struct MemoryValues {
 }
 
 /// A process and an address in it.
-type Place = (u32, u64);
+type AddressKey = (u32, u64);
 
 /// Frees without a known allocation, by begin; bounded.
 #[derive(Debug, Default)]
 struct Freed {
-    by_place: FastMap<Place, Vec<Nanos>>,
-    order: VecDeque<Place>,
+    by_place: FastMap<AddressKey, Vec<Nanos>>,
+    order: VecDeque<AddressKey>,
 }
 
 impl Freed {
-    fn put(&mut self, place: Place, begin: Nanos) {
+    fn put(&mut self, place: AddressKey, begin: Nanos) {
         self.by_place.entry(place).or_default().push(begin);
         self.order.push_back(place);
         if self.order.len() > MAX_FREED
@@ -92,7 +92,7 @@ impl Freed {
     }
 
     /// Removes the first free that began at `end` or later.
-    fn take(&mut self, place: Place, end: Nanos) -> bool {
+    fn take(&mut self, place: AddressKey, end: Nanos) -> bool {
         let Some(begins) = self.by_place.get_mut(&place) else {
             return false;
         };
@@ -111,7 +111,7 @@ impl Freed {
 /// Memory of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    held: FastMap<Place, Held>,
+    held: FastMap<AddressKey, LiveAllocation>,
     freed: Freed,
     pools: Vec<Pool>,
     values: Option<Arc<MemoryValues>>,
@@ -136,7 +136,7 @@ impl Memory {
                 self.freed.put(key, begin);
             }
         } else if !self.freed.take(key, end) && known.is_none_or(|at| at <= end) && self.held.len() < MAX_ALLOCATIONS {
-            let held = Held {
+            let held = LiveAllocation {
                 process: allocation.process,
                 thread: allocation.thread,
                 agent: allocation.agent,
@@ -183,10 +183,10 @@ impl Memory {
         if let Some(values) = &self.values {
             return values.clone();
         }
-        let mut held: Vec<Held> = self.held.values().copied().collect();
+        let mut held: Vec<LiveAllocation> = self.held.values().copied().collect();
         let bytes = held.iter().fold(0u64, |sum, held| sum.saturating_add(held.bytes));
         let count = held.len() as u64;
-        let order = |held: &Held| (std::cmp::Reverse(held.bytes), held.at, held.address);
+        let order = |held: &LiveAllocation| (std::cmp::Reverse(held.bytes), held.at, held.address);
         if held.len() > SNAPSHOT_ALLOCATIONS {
             held.select_nth_unstable_by_key(SNAPSHOT_ALLOCATIONS, order);
             held.truncate(SNAPSHOT_ALLOCATIONS);

@@ -6,7 +6,7 @@ use roctop_trace::item::{AgentId, Dispatch, ProcessId, QueueId, StreamId};
 
 /// Where a kernel ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Placement {
     /// Process.
     pub process: ProcessId,
     /// Agent.
@@ -22,22 +22,22 @@ const MAX_PLACES: usize = 1 << 16;
 /// Distinct places, by index.
 #[derive(Debug, Default)]
 pub struct Places {
-    all: Vec<Place>,
-    ids: FastMap<Place, u32>,
+    all: Vec<Placement>,
+    ids: FastMap<Placement, u32>,
     /// Latest place of each queue.
     latest: Vec<u32>,
 }
 
 impl Places {
     /// All places.
-    pub fn all(&self) -> &[Place] {
+    pub fn all(&self) -> &[Placement] {
         &self.all
     }
 
     /// Index of a dispatch's place; `u32::MAX` if there are too many.
     #[inline]
     pub(super) fn id(&mut self, dispatch: &Dispatch) -> u32 {
-        let place = Place {
+        let place = Placement {
             process: dispatch.process,
             agent: dispatch.agent,
             queue: dispatch.queue,
@@ -51,7 +51,7 @@ impl Places {
         self.find(place)
     }
 
-    fn find(&mut self, place: Place) -> u32 {
+    fn find(&mut self, place: Placement) -> u32 {
         let id = match self.ids.get(&place) {
             Some(&id) => id,
             None if self.all.len() >= MAX_PLACES => return u32::MAX,

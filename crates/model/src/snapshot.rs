@@ -10,7 +10,7 @@ use super::names::Names;
 use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::stats::{Stat, Sum};
-use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Place, Shape, ThreadStat};
+use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
 use roctop_ring::level::Level;
 use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
@@ -179,7 +179,7 @@ impl Totals {
 
 /// A status report of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct StatusReport {
     /// Its process.
     pub process: ProcessId,
     /// One of [`roctop_ring::record::status`].
@@ -216,7 +216,7 @@ pub struct Values {
     /// Processes.
     pub processes: Vec<ProcessRow>,
     /// Status reports of the collectors.
-    pub said: Vec<Said>,
+    pub said: Vec<StatusReport>,
     /// Devices and counters.
     pub gauges: Gauges,
     /// Memory that the program holds.
@@ -228,7 +228,7 @@ pub struct Values {
     /// Launch configurations, by index.
     pub shapes: Arc<Vec<Shape>>,
     /// Places, by index.
-    pub places: Arc<Vec<Place>>,
+    pub places: Arc<Vec<Placement>>,
     /// Numbers of records.
     pub totals: Totals,
     /// Recent records per second.

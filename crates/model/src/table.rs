@@ -14,7 +14,7 @@ pub use super::kernels::{Cell, KernelStat};
 pub use super::launch_config::Shape;
 use super::launch_config::Shapes;
 use super::names::Names;
-pub use super::placement::Place;
+pub use super::placement::Placement;
 use super::placement::Places;
 use super::range_attribution::{Recent, Work};
 use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};

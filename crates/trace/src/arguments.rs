@@ -2,7 +2,7 @@
 //! function has a text only if its row names shown arguments.
 
 use hip_functions::ROWS;
-use hip_functions::signature::{Parameter, Place, parameters};
+use hip_functions::signature::{ArgumentLocation, Parameter, parameters};
 use roctop_ring::arguments::Arguments;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ impl Kind {
 struct Shown {
     name: &'static str,
     kind: Kind,
-    place: Place,
+    place: ArgumentLocation,
 }
 
 /// Shown arguments by function name.
@@ -127,11 +127,11 @@ pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<S
 }
 
 /// Word `number` of an argument; `None` if the record does not contain it.
-fn word(arguments: &Arguments, place: Place, number: usize) -> Option<u64> {
+fn word(arguments: &Arguments, place: ArgumentLocation, number: usize) -> Option<u64> {
     match place {
-        Place::Register(first) => arguments.registers.get(usize::from(first) + number).copied(),
-        Place::Stack(first) => arguments.stack.get(usize::from(first) + number).copied(),
-        Place::Vector => None,
+        ArgumentLocation::Register(first) => arguments.registers.get(usize::from(first) + number).copied(),
+        ArgumentLocation::Stack(first) => arguments.stack.get(usize::from(first) + number).copied(),
+        ArgumentLocation::Vector => None,
     }
 }
 

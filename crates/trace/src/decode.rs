@@ -20,7 +20,7 @@ use crate::item::{
 };
 use crate::raw::{Raw, RawSink, each};
 use facts::Symbol;
-use ids::Place;
+use ids::Placement;
 use names::Names;
 pub use names::OVERFLOW_TEXT;
 use recent::{Objects, Recent};
@@ -68,7 +68,7 @@ const NO_PROCESS: u32 = u32::MAX;
 /// Cached lookups that every record needs, by process and number.
 struct LookupCache {
     kernels: Objects,
-    places: Recent<(u32, u32, u32, u32, u32), Place>,
+    places: Recent<(u32, u32, u32, u32, u32), Placement>,
     queues: Recent<(u32, u32), QueueId>,
     streams: Recent<(u32, u32), StreamId>,
     threads: Recent<(u32, u32), ThreadId>,
@@ -79,7 +79,7 @@ impl Default for LookupCache {
     fn default() -> Self {
         Self {
             kernels: Objects::default(),
-            places: Recent::new(8, (NO_PROCESS, 0, 0, 0, 0), Place::default()),
+            places: Recent::new(8, (NO_PROCESS, 0, 0, 0, 0), Placement::default()),
             queues: Recent::new(8, (NO_PROCESS, 0), QueueId(0)),
             streams: Recent::new(8, (NO_PROCESS, 0), StreamId(0)),
             threads: Recent::new(8, (NO_PROCESS, 0), ThreadId(0)),

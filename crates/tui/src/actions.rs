@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Pane;
-use super::direction::Way;
+use super::direction::Direction;
 use super::keymap::Action;
 use super::prompt::Prompt;
 use super::time::Zoom;
@@ -29,30 +29,30 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Last => list::step(ui, &snap, isize::MAX),
         Action::NextPane => list::turn_pane(ui, 1),
         Action::PreviousPane => list::turn_pane(ui, -1),
-        Action::Left if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::Back),
-        Action::Right if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Way::On),
-        Action::Left => timeline_nav::pan(ui, &snap, Way::Back),
-        Action::Right => timeline_nav::pan(ui, &snap, Way::On),
+        Action::Left if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Direction::Back),
+        Action::Right if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Direction::On),
+        Action::Left => timeline_nav::pan(ui, &snap, Direction::Back),
+        Action::Right => timeline_nav::pan(ui, &snap, Direction::On),
         Action::ZoomIn => timeline_nav::zoom(ui, &snap, Zoom::In),
         Action::ZoomOut => timeline_nav::zoom(ui, &snap, Zoom::Out),
         Action::Fit => timeline_nav::fit(ui, &snap),
-        Action::Previous => timeline_nav::neighbour(ui, &snap, Way::Back),
-        Action::Next => timeline_nav::neighbour(ui, &snap, Way::On),
-        Action::PreviousGap => timeline_nav::gap(ui, &snap, Way::Back),
-        Action::NextGap => timeline_nav::gap(ui, &snap, Way::On),
+        Action::Previous => timeline_nav::neighbour(ui, &snap, Direction::Back),
+        Action::Next => timeline_nav::neighbour(ui, &snap, Direction::On),
+        Action::PreviousGap => timeline_nav::gap(ui, &snap, Direction::Back),
+        Action::NextGap => timeline_nav::gap(ui, &snap, Direction::On),
         // The newest line is the last: the next match is further up.
-        Action::NextMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::Back),
-        Action::PreviousMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Way::On),
-        Action::NextMatch => timeline_nav::matching(ui, &snap, Way::On),
-        Action::PreviousMatch => timeline_nav::matching(ui, &snap, Way::Back),
+        Action::NextMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Direction::Back),
+        Action::PreviousMatch if ui.tab == Tab::Log => tab::log::find(ui, &snap, Direction::On),
+        Action::NextMatch => timeline_nav::matching(ui, &snap, Direction::On),
+        Action::PreviousMatch => timeline_nav::matching(ui, &snap, Direction::Back),
         Action::Range => timeline_nav::range(ui, &snap),
         Action::Mark => timeline_nav::mark(ui, &snap),
         Action::Marks => timeline_nav::to_mark(ui, &snap),
         Action::GoTo => ask(ui, "goto "),
         Action::Fold => timeline_nav::fold(ui),
         Action::Enter => enter(ui, latest, &snap),
-        Action::Back => travel(ui, latest, Way::Back),
-        Action::Forward => travel(ui, latest, Way::On),
+        Action::Back => travel(ui, latest, Direction::Back),
+        Action::Forward => travel(ui, latest, Direction::On),
         Action::Close => close(ui),
         Action::Pause => pause(ui, snap),
         Action::Follow => timeline_nav::follow(ui),
@@ -110,7 +110,7 @@ fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
     }
 }
 
-fn travel(ui: &mut Ui, latest: &Snapshot, way: Way) {
+fn travel(ui: &mut Ui, latest: &Snapshot, way: Direction) {
     if !jump::travel(ui, way) {
         ui.say(latest, "no jump to go back or forth to");
     }

@@ -1,15 +1,15 @@
-//! Which way one goes: along time, through what was typed, from jump to jump.
+//! Direction of a move: along time, through what was typed, from jump to jump.
 
-/// Which way.
+/// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// To what was before.
     Back,
     /// To what comes after.
     On,
 }
 
-impl Way {
+impl Direction {
     /// The other one.
     #[must_use]
     pub const fn turned(self) -> Self {

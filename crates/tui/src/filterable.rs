@@ -5,7 +5,7 @@ use roctop_ring::record::{Domain, direction, engine};
 use roctop_model::query::{Counted, Field, Subject, Value};
 use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use roctop_model::stats::Stat;
-use roctop_model::table::{CopyStat, MarkerStat, Place, Shape};
+use roctop_model::table::{CopyStat, MarkerStat, Placement, Shape};
 use roctop_model::{LaneKey, Names, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
 
@@ -109,7 +109,7 @@ impl Subject for KernelSubject<'_> {
 }
 
 /// A place where kernels ran.
-pub(crate) struct PlaceSubject<'a>(pub(crate) &'a Names, pub(crate) Place);
+pub(crate) struct PlaceSubject<'a>(pub(crate) &'a Names, pub(crate) Placement);
 
 impl Subject for PlaceSubject<'_> {
     fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {

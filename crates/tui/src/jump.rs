@@ -1,7 +1,7 @@
 //! Going from one thing to what belongs to it, and back.
 
 use super::Pane;
-use super::direction::Way;
+use super::direction::Direction;
 use super::time::Time;
 use super::track::Track;
 use super::widgets::table::Scene;
@@ -68,11 +68,11 @@ pub(crate) fn leave(ui: &mut Ui) {
 }
 
 /// Goes back, or forward again; false when there is nowhere to go.
-pub(crate) fn travel(ui: &mut Ui, way: Way) -> bool {
+pub(crate) fn travel(ui: &mut Ui, way: Direction) -> bool {
     let now = here(ui);
     let (from, to) = match way {
-        Way::Back => (&mut ui.jumps.past, &mut ui.jumps.future),
-        Way::On => (&mut ui.jumps.future, &mut ui.jumps.past),
+        Direction::Back => (&mut ui.jumps.past, &mut ui.jumps.future),
+        Direction::On => (&mut ui.jumps.future, &mut ui.jumps.past),
     };
     let Some(place) = from.pop() else { return false };
     to.push(now);

@@ -10,7 +10,7 @@ use crate::widgets::row_cache::Basis;
 use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
 use roctop_model::stats::Stat;
-use roctop_model::table::Place;
+use roctop_model::table::Placement;
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{ProcessId, QueueId};
 use roctop_trace::units;
@@ -24,7 +24,7 @@ struct Key {
     /// Kernel or operation.
     what: u32,
     /// Where a kernel ran.
-    place: Option<Place>,
+    place: Option<Placement>,
 }
 
 /// Slices of one key.
@@ -63,7 +63,7 @@ impl Passing {
 impl Launches {
     /// Of the slices of `what` in places that a test takes, those that pass; `of` is what is known of all of them. None if
     /// none passes.
-    pub(crate) fn passing(&self, what: u32, of: &Stat, takes: impl Fn(Place) -> bool) -> Option<Passing> {
+    pub(crate) fn passing(&self, what: u32, of: &Stat, takes: impl Fn(Placement) -> bool) -> Option<Passing> {
         let own = self.by_key.iter().filter(|(key, _)| key.what == what);
         let own = own.filter(|(key, _)| key.place.is_none_or(&takes));
         let (mut kept, mut nanos) = (0, Vec::new());
@@ -162,13 +162,13 @@ impl Subject for Duration {
 }
 
 /// Where the kernel of a slice ran.
-fn place(key: LaneKey, slice: &Slice) -> Option<Place> {
+fn place(key: LaneKey, slice: &Slice) -> Option<Placement> {
     let (agent, stream) = match key {
         LaneKey::Stream(agent, stream) => (agent, Some(stream)),
         LaneKey::Queue(agent, _) => (agent, None),
         _ => return None,
     };
-    Some(Place {
+    Some(Placement {
         process: ProcessId(slice.process),
         agent,
         queue: QueueId(slice.queue),

@@ -1,6 +1,6 @@
 //! A filter or a command while it is typed: a line with a cursor, and what is wrong with it.
 
-use super::direction::Way;
+use super::direction::Direction;
 use super::key::Key;
 use roctop_model::query::{self, Filter};
 
@@ -132,8 +132,8 @@ impl Prompt {
                 self.cursor = 0;
             }
             Key::Ctrl('w') => self.erase_word(),
-            Key::Up => self.recall(history, Way::Back),
-            Key::Down => self.recall(history, Way::On),
+            Key::Up => self.recall(history, Direction::Back),
+            Key::Down => self.recall(history, Direction::On),
             _ => {}
         }
         if self.asks == Asks::Command {
@@ -180,11 +180,11 @@ impl Prompt {
         self.cursor = from;
     }
 
-    fn recall(&mut self, history: &[String], way: Way) {
+    fn recall(&mut self, history: &[String], way: Direction) {
         let most = history.len();
         self.recalled = match way {
-            Way::Back => (self.recalled + 1).min(most),
-            Way::On => self.recalled.saturating_sub(1),
+            Direction::Back => (self.recalled + 1).min(most),
+            Direction::On => self.recalled.saturating_sub(1),
         };
         let line = most.checked_sub(self.recalled).and_then(|at| history.get(at));
         self.text = line.map_or_else(Vec::new, |line| line.chars().collect());

@@ -1,6 +1,6 @@
 //! The timeline's own keys: from slice to slice, from gap to gap, a range, marks, folding.
 
-use super::direction::Way;
+use super::direction::Direction;
 use super::jump;
 use super::time::{Range, Zoom};
 use super::track::Track;
@@ -50,7 +50,7 @@ fn select(ui: &mut Ui, snap: &Snapshot, found: (LaneKey, Slice)) {
 }
 
 /// Selects the slice before or after, in the selected row or else the first that has slices.
-pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     let Some(track) = current(ui, snap) else { return };
     let own = ui.slice.filter(|slice| track.holds(slice.0)).map(|slice| slice.1);
     let from = own.unwrap_or_else(|| cursor(ui, snap));
@@ -67,7 +67,7 @@ pub(super) fn neighbour(ui: &mut Ui, snap: &Snapshot, way: Way) {
 }
 
 /// Selects the next slice that passes the filter; without a filter, the next of the same thing.
-pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     let Some(track) = current(ui, snap) else { return };
     let same = ui
         .slice
@@ -90,12 +90,12 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Way) {
 }
 
 /// Selects the next stretch without work that is wide enough to be seen.
-pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     let Some(track) = current(ui, snap) else { return };
     let columns = ui.lane_columns();
     let least = ui.time.width(snap, columns).saturating_mul(2).min(snap.thresholds.gap);
     let from = match ui.gap {
-        Some(gap) if way == Way::On => gap.end,
+        Some(gap) if way == Direction::On => gap.end,
         Some(gap) => gap.begin,
         None => cursor(ui, snap),
     };
@@ -133,19 +133,19 @@ pub(super) fn range(ui: &mut Ui, snap: &Snapshot) {
 }
 
 /// Pans; while a range is measured, moves its end instead.
-pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(super) fn pan(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     let columns = ui.lane_columns();
     let width = ui.time.width(snap, columns);
     let Some(range) = ui.range.as_mut().filter(|range| range.moves) else {
         let eighths = match way {
-            Way::On => 2,
-            Way::Back => -2,
+            Direction::On => 2,
+            Direction::Back => -2,
         };
         return ui.time.pan(snap, columns, eighths);
     };
     range.head = match way {
-        Way::On => range.head.saturating_add(width).min(snap.now.max(range.head)),
-        Way::Back => range.head.saturating_sub(width),
+        Direction::On => range.head.saturating_add(width).min(snap.now.max(range.head)),
+        Direction::Back => range.head.saturating_sub(width),
     };
     let head = range.head;
     ui.time.show(snap, columns, head);

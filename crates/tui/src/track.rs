@@ -1,6 +1,6 @@
 //! What stands in a row of the timeline: a lane, or slices of several lanes that belong together.
 
-use super::direction::Way;
+use super::direction::Direction;
 use crate::choice::choices;
 use roctop_model::gauges::GaugeKind;
 use roctop_model::{Column, LaneKey, Origin, Slice, Snapshot};
@@ -170,7 +170,7 @@ impl Track {
     }
 
     /// The first slice that begins after `at`, or the last that begins before it.
-    pub fn neighbour(self, snap: &Snapshot, at: Nanos, way: Way) -> Option<(LaneKey, Slice)> {
+    pub fn neighbour(self, snap: &Snapshot, at: Nanos, way: Direction) -> Option<(LaneKey, Slice)> {
         self.search(snap, at, way, |_, _| true)
     }
 
@@ -179,16 +179,16 @@ impl Track {
         self,
         snap: &Snapshot,
         at: Nanos,
-        way: Way,
+        way: Direction,
         mut test: impl FnMut(LaneKey, &Slice) -> bool,
     ) -> Option<(LaneKey, Slice)> {
         let found = self.sources(snap).filter_map(|lane| {
             let own = |slice: &Slice| self.takes(slice) && test(lane.key, slice);
-            Some((lane.key, lane.search(at, way == Way::On, own)?))
+            Some((lane.key, lane.search(at, way == Direction::On, own)?))
         });
         match way {
-            Way::On => found.min_by_key(|(_, slice)| slice.span.begin),
-            Way::Back => found.max_by_key(|(_, slice)| slice.span.begin),
+            Direction::On => found.min_by_key(|(_, slice)| slice.span.begin),
+            Direction::Back => found.max_by_key(|(_, slice)| slice.span.begin),
         }
     }
 
@@ -199,7 +199,7 @@ impl Track {
 
     /// The first stretch that ends after `at` (or the last that begins before it) of at least `least` ns without work, as
     /// far as slices are kept.
-    pub fn gap(self, snap: &Snapshot, at: Nanos, least: u64, way: Way) -> Option<roctop_trace::item::Span> {
+    pub fn gap(self, snap: &Snapshot, at: Nanos, least: u64, way: Direction) -> Option<roctop_trace::item::Span> {
         let track = match self {
             Self::Lane(LaneKey::Agent(agent)) => Self::OnAgent(agent),
             other => other,
@@ -220,8 +220,8 @@ impl Track {
                     end: span.begin,
                 };
                 match way {
-                    Way::On if gap.end > at => return Some(gap),
-                    Way::Back if gap.begin < at => before = Some(gap),
+                    Direction::On if gap.end > at => return Some(gap),
+                    Direction::Back if gap.begin < at => before = Some(gap),
                     _ => (),
                 }
             }

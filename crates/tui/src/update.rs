@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::actions::act;
-use super::direction::Way;
+use super::direction::Direction;
 use super::key::Key;
 use super::keymap::{self, Action};
 use super::palette::Accepted;
@@ -192,7 +192,7 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
             let source = ui.log.search.source.clone();
             remember(&mut ui.prefs.history, source);
             ui.log.found = None;
-            tab::log::find(ui, latest, Way::Back);
+            tab::log::find(ui, latest, Direction::Back);
         }
         Typed::Accepted => {
             let source = ui.filter.source.clone();

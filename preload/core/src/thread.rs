@@ -312,13 +312,13 @@ unsafe extern "C" fn ended(value: *mut c_void) {
 }
 
 /// A thread's ring and entry, locked against signal handlers.
-pub(crate) struct Held<'t> {
+pub(crate) struct ThreadLock<'t> {
     thread: &'t Thread,
     pub(crate) ring: &'t RingWriter<'static>,
     pub(crate) entry: &'t EntryWriter<'static>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for ThreadLock<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
@@ -355,7 +355,7 @@ impl Thread {
 
     /// Locks out signal handlers while a record is written. `None` in such a handler: its record is counted as dropped.
     #[inline(always)]
-    pub(crate) fn hold(&self) -> Option<Held<'_>> {
+    pub(crate) fn hold(&self) -> Option<ThreadLock<'_>> {
         let claim = self.claim();
         if self.busy.get() {
             claim.entry.bump(entry::REENTRANT);
@@ -364,7 +364,7 @@ impl Thread {
         self.busy.set(true);
         // Keeps the compiler from moving stores before the mark that a signal handler tests.
         compiler_fence(Ordering::SeqCst);
-        Some(Held {
+        Some(ThreadLock {
             thread: self,
             ring: &claim.ring,
             entry: &claim.entry,

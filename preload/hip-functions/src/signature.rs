@@ -5,7 +5,7 @@
 
 /// Where an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ArgumentLocation {
     /// In this integer register, and the next one if it has two words.
     Register(u8),
     /// On the stack, in words after the return address.
@@ -22,7 +22,7 @@ pub struct Parameter<'a> {
     /// Its name.
     pub name: &'a str,
     /// Where its argument is.
-    pub place: Place,
+    pub place: ArgumentLocation,
     /// The function returns a handle or an address through it.
     pub is_result: bool,
 }
@@ -144,15 +144,19 @@ impl<'a> Parameters<'a> {
     }
 
     /// The place of an argument of this type, and the registers and stack words used after it.
-    const fn place(&self, kind: &str) -> (Place, u8, u8) {
+    const fn place(&self, kind: &str) -> (ArgumentLocation, u8, u8) {
         if is_same(kind, "float") || is_same(kind, "double") {
-            return (Place::Vector, self.registers, self.stack);
+            return (ArgumentLocation::Vector, self.registers, self.stack);
         }
         let words = words(kind);
         if words <= 2 && self.registers + words <= REGISTERS {
-            (Place::Register(self.registers), self.registers + words, self.stack)
+            (
+                ArgumentLocation::Register(self.registers),
+                self.registers + words,
+                self.stack,
+            )
         } else {
-            (Place::Stack(self.stack), self.registers, self.stack + words)
+            (ArgumentLocation::Stack(self.stack), self.registers, self.stack + words)
         }
     }
 }
@@ -234,12 +238,12 @@ mod tests {
         let launch = "hipError_t(const void* function, dim3 blocks, dim3 threads, void** args, size_t shared, hipStream_t stream)";
         let found: Vec<_> = parameters(launch).map(|one| (one.kind, one.name, one.place)).collect();
         let wanted = [
-            ("const void*", "function", Place::Register(0)),
-            ("dim3", "blocks", Place::Register(1)),
-            ("dim3", "threads", Place::Register(3)),
-            ("void**", "args", Place::Register(5)),
-            ("size_t", "shared", Place::Stack(0)),
-            ("hipStream_t", "stream", Place::Stack(1)),
+            ("const void*", "function", ArgumentLocation::Register(0)),
+            ("dim3", "blocks", ArgumentLocation::Register(1)),
+            ("dim3", "threads", ArgumentLocation::Register(3)),
+            ("void**", "args", ArgumentLocation::Register(5)),
+            ("size_t", "shared", ArgumentLocation::Stack(0)),
+            ("hipStream_t", "stream", ArgumentLocation::Stack(1)),
         ];
         assert_eq!(found, wanted);
         assert_eq!((returned(launch), stack_words(launch)), ("hipError_t", 2));
@@ -248,9 +252,12 @@ mod tests {
     #[test]
     fn two_words_go_to_the_stack_when_one_register_is_left() {
         let text = "void(int a, int b, int c, int d, int e, dim3 f, int g, float h)";
-        assert_eq!(named(text, "f").map(|one| one.place), Some(Place::Stack(0)));
-        assert_eq!(named(text, "g").map(|one| one.place), Some(Place::Register(5)));
-        assert_eq!(named(text, "h").map(|one| one.place), Some(Place::Vector));
+        assert_eq!(named(text, "f").map(|one| one.place), Some(ArgumentLocation::Stack(0)));
+        assert_eq!(
+            named(text, "g").map(|one| one.place),
+            Some(ArgumentLocation::Register(5))
+        );
+        assert_eq!(named(text, "h").map(|one| one.place), Some(ArgumentLocation::Vector));
         assert_eq!(stack_words(text), 2);
     }
 

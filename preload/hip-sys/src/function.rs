@@ -15,7 +15,7 @@ pub enum Returns {
 
 /// Position of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ArgumentLocation {
     /// Nowhere.
     None,
     /// In an integer register.
@@ -132,9 +132,9 @@ pub struct Function {
     /// Return type.
     pub returns: Returns,
     /// Its most relevant argument.
-    pub argument: Place,
+    pub argument: ArgumentLocation,
     /// Its stream.
-    pub stream: Place,
+    pub stream: ArgumentLocation,
     /// Its null stream is the per-thread stream.
     pub is_per_thread: bool,
     /// Side effect.
@@ -152,10 +152,10 @@ pub struct Function {
 /// Maximum number of stack words of a function's arguments.
 pub const STACK_WORDS: u8 = 16;
 
-/// Where the argument of this name is; [`Place::None`] for `none`.
-const fn argument(signature: &str, name: &str) -> Place {
+/// Where the argument of this name is; [`ArgumentLocation::None`] for `none`.
+const fn argument(signature: &str, name: &str) -> ArgumentLocation {
     if signature::is_same(name, "none") {
-        return Place::None;
+        return ArgumentLocation::None;
     }
     match signature::named(signature, name) {
         Some(parameter) => place(parameter.place),
@@ -164,18 +164,18 @@ const fn argument(signature: &str, name: &str) -> Place {
 }
 
 /// Where the first stream among the arguments is.
-const fn stream(signature: &str) -> Place {
+const fn stream(signature: &str) -> ArgumentLocation {
     match signature::of_type(signature, "hipStream_t") {
         Some(parameter) => place(parameter.place),
-        None => Place::None,
+        None => ArgumentLocation::None,
     }
 }
 
-const fn place(place: signature::Place) -> Place {
+const fn place(place: signature::ArgumentLocation) -> ArgumentLocation {
     match place {
-        signature::Place::Register(number) => Place::Register(number),
-        signature::Place::Stack(number) => Place::Stack(number),
-        signature::Place::Vector => panic!("the collector reads no vector register"),
+        signature::ArgumentLocation::Register(number) => ArgumentLocation::Register(number),
+        signature::ArgumentLocation::Stack(number) => ArgumentLocation::Stack(number),
+        signature::ArgumentLocation::Vector => panic!("the collector reads no vector register"),
     }
 }
 
@@ -193,16 +193,16 @@ macro_rules! stream {
         stream($signature)
     };
     (none $signature:literal) => {
-        Place::None
+        ArgumentLocation::None
     };
     (null $signature:literal) => {
-        Place::Null
+        ArgumentLocation::Null
     };
     (thread $signature:literal) => {
-        Place::PerThread
+        ArgumentLocation::PerThread
     };
     (config $signature:literal) => {
-        Place::Config
+        ArgumentLocation::Config
     };
 }
 

@@ -1,6 +1,6 @@
 //! Functions that copy or fill memory, and the meaning of their arguments.
 
-use crate::function::Place;
+use crate::function::ArgumentLocation;
 use hip_functions::signature::is_same;
 
 /// Direction of a copy.
@@ -13,7 +13,7 @@ pub enum Direction {
     /// Device to device.
     DeviceToDevice,
     /// In this argument, a `hipMemcpyKind`.
-    Kind(Place),
+    Kind(ArgumentLocation),
     /// A fill.
     Fill,
 }
@@ -21,58 +21,63 @@ pub enum Direction {
 /// A function's copy or fill, as positions of its arguments. It moves `width * height * depth * element` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moves {
-    /// Destination address; [`Place::None`] for a symbol.
-    pub dst: Place,
-    /// Source address; [`Place::None`] for a fill or a symbol.
-    pub src: Place,
+    /// Destination address; [`ArgumentLocation::None`] for a symbol.
+    pub dst: ArgumentLocation,
+    /// Source address; [`ArgumentLocation::None`] for a fill or a symbol.
+    pub src: ArgumentLocation,
     /// Elements per line.
-    pub width: Place,
-    /// Lines; [`Place::None`] for one.
-    pub height: Place,
-    /// Planes; [`Place::None`] for one.
-    pub depth: Place,
+    pub width: ArgumentLocation,
+    /// Lines; [`ArgumentLocation::None`] for one.
+    pub height: ArgumentLocation,
+    /// Planes; [`ArgumentLocation::None`] for one.
+    pub depth: ArgumentLocation,
     /// Bytes of an element.
     pub element: u8,
     /// Direction.
     pub direction: Direction,
 }
 
-const fn linear(dst: Place, src: Place, width: Place, direction: Direction) -> Moves {
+const fn linear(dst: ArgumentLocation, src: ArgumentLocation, width: ArgumentLocation, direction: Direction) -> Moves {
     Moves {
         dst,
         src,
         width,
-        height: Place::None,
-        depth: Place::None,
+        height: ArgumentLocation::None,
+        depth: ArgumentLocation::None,
         element: 1,
         direction,
     }
 }
 
-const fn fill(width: Place, element: u8) -> Moves {
+const fn fill(width: ArgumentLocation, element: u8) -> Moves {
     Moves {
         element,
-        ..linear(Place::Register(0), Place::None, width, Direction::Fill)
+        ..linear(
+            ArgumentLocation::Register(0),
+            ArgumentLocation::None,
+            width,
+            Direction::Fill,
+        )
     }
 }
 
-const fn lines(height: Place, one: Moves) -> Moves {
+const fn lines(height: ArgumentLocation, one: Moves) -> Moves {
     Moves { height, ..one }
 }
 
-const R0: Place = Place::Register(0);
-const R1: Place = Place::Register(1);
-const R2: Place = Place::Register(2);
-const R3: Place = Place::Register(3);
-const R4: Place = Place::Register(4);
-const R5: Place = Place::Register(5);
-const S0: Place = Place::Stack(0);
+const R0: ArgumentLocation = ArgumentLocation::Register(0);
+const R1: ArgumentLocation = ArgumentLocation::Register(1);
+const R2: ArgumentLocation = ArgumentLocation::Register(2);
+const R3: ArgumentLocation = ArgumentLocation::Register(3);
+const R4: ArgumentLocation = ArgumentLocation::Register(4);
+const R5: ArgumentLocation = ArgumentLocation::Register(5);
+const S0: ArgumentLocation = ArgumentLocation::Stack(0);
 
 const BOX: Moves = Moves {
     dst: S0,
-    height: Place::Stack(5),
-    depth: Place::Stack(6),
-    ..fill(Place::Stack(4), 1)
+    height: ArgumentLocation::Stack(5),
+    depth: ArgumentLocation::Stack(6),
+    ..fill(ArgumentLocation::Stack(4), 1)
 };
 
 /// Functions without their suffixes `Async` and `_spt`. Not a column of `hip_functions`: it would repeat each line for up
@@ -86,8 +91,14 @@ const TABLE: [(&str, Moves); 18] = [
     ("hipMemcpyDtoD", linear(R0, R1, R2, Direction::DeviceToDevice)),
     ("hipMemcpyPeer", linear(R0, R2, R4, Direction::DeviceToDevice)),
     ("hipMemcpy2D", lines(R5, linear(R0, R2, R4, Direction::Kind(S0)))),
-    ("hipMemcpyToSymbol", linear(Place::None, R1, R2, Direction::Kind(R4))),
-    ("hipMemcpyFromSymbol", linear(R0, Place::None, R2, Direction::Kind(R4))),
+    (
+        "hipMemcpyToSymbol",
+        linear(ArgumentLocation::None, R1, R2, Direction::Kind(R4)),
+    ),
+    (
+        "hipMemcpyFromSymbol",
+        linear(R0, ArgumentLocation::None, R2, Direction::Kind(R4)),
+    ),
     ("hipMemset", fill(R2, 1)),
     ("hipMemsetD8", fill(R2, 1)),
     ("hipMemsetD16", fill(R2, 2)),
@@ -129,7 +140,7 @@ mod tests {
     fn copied_bytes_follow_the_function_table() {
         for function in &FUNCTIONS {
             if let Some(moves) = function.moves
-                && moves.height == Place::None
+                && moves.height == ArgumentLocation::None
             {
                 assert_eq!(moves.width, function.argument, "{}", function.name);
             }

@@ -19,9 +19,9 @@ impl Lock {
     }
 
     /// Locks until the guard is dropped.
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> LockGuard<'_> {
         self.take();
-        Held(self)
+        LockGuard(self)
     }
 
     pub(crate) fn take(&self) {
@@ -58,9 +58,9 @@ fn wake(word: &AtomicU32, count: i32) {
 }
 
 /// A held lock.
-pub(crate) struct Held<'a>(&'a Lock);
+pub(crate) struct LockGuard<'a>(&'a Lock);
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
         self.0.give();
     }

@@ -6,14 +6,14 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// One operation's registration; empty while the first word is 0.
-struct Place {
+struct Registration {
     sequence: AtomicU32,
     words: [AtomicU64; 2],
 }
 
 /// The registrations of a domain of up to `N` operations.
 pub(crate) struct Table<const N: usize> {
-    places: [Place; N],
+    places: [Registration; N],
     count: AtomicU32,
 }
 
@@ -21,7 +21,7 @@ impl<const N: usize> Table<N> {
     pub(crate) const fn new() -> Self {
         Self {
             places: [const {
-                Place {
+                Registration {
                     sequence: AtomicU32::new(0),
                     words: [const { AtomicU64::new(0) }; 2],
                 }
@@ -80,7 +80,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-impl Place {
+impl Registration {
     fn read(&self) -> Option<[u64; 2]> {
         loop {
             let before = self.sequence.load(Ordering::Acquire);

@@ -1,6 +1,6 @@
 //! HIP calls through the gate, and what the library exports.
 
-use crate::place::{Place, library, out};
+use crate::place::{TestDir, library, out};
 use roctop_ring::record::Body;
 use roctop_ring::session;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 #[test]
 fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let link = place.fake_hip();
     let link: Vec<&str> = link.iter().map(String::as_str).collect();
     let program = place.compile("calls", "calls", &link);
@@ -52,7 +52,7 @@ fn calls_of_every_shape_pass_whole_and_are_recorded_once() {
 
 #[test]
 fn error_texts_of_an_unknown_function_are_no_program_calls() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let link = place.fake_hip();
     let link: Vec<&str> = link.iter().map(String::as_str).collect();
     let program = place.compile("newer", "newer", &link);
@@ -66,7 +66,7 @@ fn error_texts_of_an_unknown_function_are_no_program_calls() {
 
 #[test]
 fn calls_are_recorded_while_viewer_and_program_want_them() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     place.want(session::wanted::USUAL);
     let link = place.fake_hip();
     let link: Vec<&str> = link.iter().map(String::as_str).collect();
@@ -83,7 +83,7 @@ fn calls_are_recorded_while_viewer_and_program_want_them() {
 
 #[test]
 fn without_a_run_time_there_is_no_device() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("absent", "absent", &["-ldl"]);
     let plain = Command::new(&program).output().unwrap();
     let traced = place.traced(&program).output().unwrap();

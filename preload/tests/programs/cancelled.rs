@@ -1,12 +1,12 @@
 //! Threads that end in the middle of a call.
 
-use crate::place::{Place, out};
+use crate::place::{TestDir, out};
 use roctop_ring::record::Body;
 use std::process::Command;
 
 #[test]
 fn threads_cancelled_inside_a_call_return_their_rings() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let name = "libamdhip64.so.5";
     let soname = format!("-Wl,-soname,{name}");
     place.compile(

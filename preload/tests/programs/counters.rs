@@ -1,6 +1,6 @@
 //! Hardware counters through the stand-in for rocprofiler-sdk, in the releases whose structures differ.
 
-use crate::place::{Place, out};
+use crate::place::{TestDir, out};
 use crate::ring::Ring;
 use roctop_ring::record::{Body, Counter, CounterValue, Dispatch, counter_flag, counter_source, flag, status};
 use roctop_ring::session::wanted;
@@ -11,14 +11,14 @@ use std::process::Output;
 const RELEASES: [u32; 3] = [400, 600, 10_000];
 
 struct Sdk {
-    place: Place,
+    place: TestDir,
     library: PathBuf,
     program: PathBuf,
 }
 
 impl Sdk {
     fn new(version: u32, more: &[&str]) -> Option<Self> {
-        let place = Place::new()?;
+        let place = TestDir::new()?;
         let define = format!("-DSDK_VERSION={version}");
         let mut arguments = vec!["-shared", "-fPIC", "-ldl", define.as_str()];
         arguments.extend(more);

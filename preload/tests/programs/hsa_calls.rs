@@ -3,7 +3,7 @@
 //!
 //! Needs what [`crate::raw_hsa`] needs.
 
-use crate::place::{Place, library, out};
+use crate::place::{TestDir, library, out};
 use crate::raw_hsa::emulated_gpu;
 use crate::ring::Ring;
 use roctop_ring::record::{ApiCall, Body, Domain};
@@ -62,8 +62,8 @@ fn work(ring: &Ring) -> [Vec<u64>; 2] {
     work
 }
 
-fn place() -> Option<Place> {
-    let place = Place::new()?;
+fn place() -> Option<TestDir> {
+    let place = TestDir::new()?;
     if emulated_gpu().is_some() && Path::new("/usr/include/hsa/hsa_ext_amd.h").exists() {
         return Some(place);
     }
@@ -71,7 +71,7 @@ fn place() -> Option<Place> {
     None
 }
 
-fn run(place: &Place, program: &Path, arguments: &[&str]) -> String {
+fn run(place: &TestDir, program: &Path, arguments: &[&str]) -> String {
     let preload = format!("{} {}", emulated_gpu().unwrap().display(), library().display());
     let mut command = place.traced(program);
     let command = command
@@ -82,7 +82,7 @@ fn run(place: &Place, program: &Path, arguments: &[&str]) -> String {
 }
 
 /// Runs raw_hsa.c and gives its ring.
-fn raw(place: &Place, mode: &str) -> Ring {
+fn raw(place: &TestDir, mode: &str) -> Ring {
     let program = place.compile("raw_hsa", "raw_hsa", &["-w", "-lhsa-runtime64"]);
     assert_eq!(run(place, &program, &[mode]), "wrong times 0\n");
     let mut rings = place.rings();

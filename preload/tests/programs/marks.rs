@@ -1,6 +1,6 @@
 //! ROC-TX, threads, forks, signal handlers, the control file.
 
-use crate::place::{Place, library, out};
+use crate::place::{TestDir, library, out};
 use crate::ring::Ring;
 use roctop_ring::layout::counter;
 use roctop_ring::record::Body;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 #[test]
 fn without_a_session_nothing_happens() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let mut command = place.traced(&program);
     let result = command
@@ -25,7 +25,7 @@ fn without_a_session_nothing_happens() {
 
 #[test]
 fn a_program_that_uses_no_gpu_leaves_no_file() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let result = place
         .traced(Path::new("/bin/sh"))
         .args(["-c", "echo $((1 + 1)); cat /dev/null"])
@@ -37,7 +37,7 @@ fn a_program_that_uses_no_gpu_leaves_no_file() {
 
 #[test]
 fn a_file_size_limit_prevents_recording_with_a_reason() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let script = format!("ulimit -f 1; exec {} default mark levels", program.display());
     let mut command = place.traced(Path::new("/bin/sh"));
@@ -52,7 +52,7 @@ fn a_file_size_limit_prevents_recording_with_a_reason() {
 
 #[test]
 fn marks_and_ranges_are_recorded_with_their_levels() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let result = place
         .traced(&program)
@@ -82,7 +82,7 @@ fn marks_and_ranges_are_recorded_with_their_levels() {
 
 #[test]
 fn a_library_opened_by_name_is_this_one_when_a_link_says_so() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let links = place.dir.join("links");
     std::fs::create_dir(&links).unwrap();
@@ -103,7 +103,7 @@ fn a_library_opened_by_name_is_this_one_when_a_link_says_so() {
 
 #[test]
 fn every_thread_has_its_ring_and_ended_threads_give_theirs_back() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     assert!(
         place
@@ -136,7 +136,7 @@ fn every_thread_has_its_ring_and_ended_threads_give_theirs_back() {
 
 #[test]
 fn a_forked_child_and_an_exec_have_files_of_their_own() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     assert!(
         place
@@ -166,7 +166,7 @@ fn a_forked_child_and_an_exec_have_files_of_their_own() {
 
 #[test]
 fn a_signal_handler_inside_a_record_loses_only_counted_records() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let mut command = place.traced(&program);
     let result = command
@@ -195,7 +195,7 @@ fn a_signal_handler_inside_a_record_loses_only_counted_records() {
 
 #[test]
 fn a_pause_by_the_program_leaves_the_ranges_around_it_whole() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     assert!(
         place
@@ -218,7 +218,7 @@ fn a_pause_by_the_program_leaves_the_ranges_around_it_whole() {
 
 #[test]
 fn the_switches_of_roctracer_are_heeded_and_passed_on() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     place.compile("fake_roctracer", "libroctracer64.so.4", &["-shared", "-fPIC"]);
     let mut command = place.traced(&program);
@@ -234,7 +234,7 @@ fn the_switches_of_roctracer_are_heeded_and_passed_on() {
 
 #[test]
 fn the_control_file_says_what_is_written() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let mut words = vec![0u8; session::CONTROL_BYTES];
     words[session::control::WANTED * 8] = session::wanted::MARKER as u8;
@@ -268,7 +268,7 @@ fn the_control_file_says_what_is_written() {
 
 #[test]
 fn what_was_open_at_an_abort_is_there() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
     let result = place
         .traced(&program)
@@ -287,7 +287,7 @@ fn what_was_open_at_an_abort_is_there() {
 
 #[test]
 fn an_end_at_once_goes_on_to_the_next_library_that_has_one() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let next = place.compile("leave", "libnext.so", &["-shared", "-fPIC", "-DLIBRARY"]);
     let program = place.compile("leave", "leave", &[]);
     for (how, code) in [("_exit", 8), ("_Exit", 9)] {

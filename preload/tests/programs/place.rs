@@ -8,11 +8,11 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder on tmpfs that goes with the test: session, programs, links.
-pub(crate) struct Place {
+pub(crate) struct TestDir {
     pub(crate) dir: PathBuf,
 }
 
-impl Place {
+impl TestDir {
     /// None when this machine lacks what the tests need.
     pub(crate) fn new() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.dir);
     }

@@ -1,18 +1,18 @@
 //! The hot path makes no system call, no allocation, takes no lock and faults no page.
 
-use crate::place::{Place, out, shipped};
+use crate::place::{TestDir, out, shipped};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Output;
 
 struct Quiet {
-    place: Place,
+    place: TestDir,
     program: PathBuf,
 }
 
 impl Quiet {
     fn new() -> Option<Self> {
-        let place = Place::new()?;
+        let place = TestDir::new()?;
         let link = place.fake_hip();
         let link: Vec<&str> = link.iter().map(String::as_str).collect();
         let program = place.compile(

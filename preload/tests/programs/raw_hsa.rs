@@ -3,7 +3,7 @@
 //!
 //! Needs libhsa-runtime64 with its headers and the emulated GPU's library (`cargo build -p emulated-gpu`).
 
-use crate::place::{Place, library, out};
+use crate::place::{TestDir, library, out};
 use roctop_ring::layout::counter;
 use roctop_ring::record::{Body, flag};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ fn agrees_with_the_log(mode: &str) {
 
 /// As above; records may have no times, and are counted.
 fn untimed_beside_the_log(mode: &str) -> usize {
-    let Some(place) = Place::new() else { return 0 };
+    let Some(place) = TestDir::new() else { return 0 };
     let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
         eprintln!("skipped: needs HSA's headers and the emulated GPU");
         return 0;
@@ -131,7 +131,7 @@ fn the_run_time_may_be_started_again() {
 
 #[test]
 fn the_run_time_may_be_started_again_while_copies_are_under_way() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
         eprintln!("skipped: needs HSA's headers and the emulated GPU");
         return;

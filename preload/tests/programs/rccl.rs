@@ -1,6 +1,6 @@
 //! RCCL's calls, by its exported functions and by the dispatch table that it hands over.
 
-use crate::place::{Place, library, out};
+use crate::place::{TestDir, library, out};
 use crate::raw_hsa::emulated_gpu;
 use crate::ring::Ring;
 use roctop_ring::arguments::Arguments;
@@ -8,7 +8,7 @@ use roctop_ring::record::{ApiCall, Body, Domain};
 use std::path::Path;
 use std::process::Command;
 
-fn program(place: &Place) -> std::path::PathBuf {
+fn program(place: &TestDir) -> std::path::PathBuf {
     let folder = place.dir.to_string_lossy().into_owned();
     let library = |name: &str| ["-shared".to_owned(), "-fPIC".to_owned(), format!("-Wl,-soname,{name}")];
     let words = |words: &[String]| words.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
@@ -50,7 +50,7 @@ fn calls(ring: &Ring) -> (Vec<(String, ApiCall, Arguments)>, usize) {
     (found, count)
 }
 
-fn check(place: &Place, table: bool) {
+fn check(place: &TestDir, table: bool) {
     let program = program(place);
     let words: &[&str] = if table { &["table"] } else { &[] };
     let plain = Command::new(&program).args(words).output().unwrap();
@@ -96,19 +96,19 @@ fn check(place: &Place, table: bool) {
 
 #[test]
 fn calls_of_rccl_are_recorded_with_count_and_type() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     check(&place, false);
 }
 
 #[test]
 fn calls_through_a_table_of_rccl_are_recorded_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     check(&place, true);
 }
 
 #[test]
 fn kernels_of_rccls_proxy_thread_are_recorded_without_a_call() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let (Some(gpu), true) = (emulated_gpu(), Path::new("/usr/include/hsa/hsa_ext_amd.h").exists()) else {
         eprintln!("skipped: needs HSA's headers and the emulated GPU");
         return;

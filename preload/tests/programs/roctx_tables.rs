@@ -1,12 +1,12 @@
 //! ROC-TX through the dispatch tables that its library hands over.
 
-use crate::place::{Place, out};
+use crate::place::{TestDir, out};
 use roctop_ring::record::{Body, Domain, marker_call, status};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The stand-in for the library, whose ids of ranges begin at `first`, and what a user of it is linked with.
-fn library(place: &Place, name: &str, first: u32) -> [String; 3] {
+fn library(place: &TestDir, name: &str, first: u32) -> [String; 3] {
     let folder = place.dir.display();
     let soname = format!("-Wl,-soname,{name}");
     let first = format!("-DFIRST_ID={first}");
@@ -22,7 +22,7 @@ fn library(place: &Place, name: &str, first: u32) -> [String; 3] {
     ]
 }
 
-fn user(place: &Place, result: &str, kind: &[&str], libraries: &[String]) -> PathBuf {
+fn user(place: &TestDir, result: &str, kind: &[&str], libraries: &[String]) -> PathBuf {
     let libraries = libraries.iter().map(String::as_str);
     let words: Vec<&str> = kind
         .iter()
@@ -38,7 +38,7 @@ const PLUGIN: [&str; 3] = ["-DUSER", "-shared", "-fPIC"];
 const GIVEN: &str = "0 1 1 0 -1 71 72 1 415\n";
 
 /// What the program gave without the collector it gave with it, and every call is there once.
-fn check(place: &Place, program: &PathBuf, words: &[&str]) {
+fn check(place: &TestDir, program: &PathBuf, words: &[&str]) {
     let plain = Command::new(program).args(words).output().unwrap();
     assert_eq!(out(&plain), GIVEN);
     let traced = place.traced(program).args(words).output().unwrap();
@@ -83,7 +83,7 @@ fn check(place: &Place, program: &PathBuf, words: &[&str]) {
 
 #[test]
 fn calls_by_function_and_table_are_recorded_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let link = library(&place, "librocprofiler-sdk-roctx.so.1", 71);
     let program = user(&place, "linked", &["-DUSER", "-DMAIN"], &link);
     check(&place, &program, &[]);
@@ -92,7 +92,7 @@ fn calls_by_function_and_table_are_recorded_once() {
 #[test]
 fn calls_of_a_plugin_are_recorded_once_in_every_binding() {
     for how in [&[][..], &["deep"]] {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = TestDir::new() else { return };
         let link = library(&place, "librocprofiler-sdk-roctx.so.1", 71);
         let plugin = user(&place, "plugin.so", &PLUGIN, &link);
         let program = user(&place, "opens", &["-DMAIN"], &[]);
@@ -106,7 +106,7 @@ fn calls_of_a_plugin_are_recorded_once_in_every_binding() {
 
 #[test]
 fn calls_of_functions_found_by_dlsym_are_recorded_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     let name = "librocprofiler-sdk-roctx.so.1";
     library(&place, name, 71);
     let named = format!("-DLIBRARY=\"{}\"", place.dir.join(name).display());
@@ -116,7 +116,7 @@ fn calls_of_functions_found_by_dlsym_are_recorded_once() {
 
 #[test]
 fn another_roctx_library_before_the_tables_keeps_its_ids() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestDir::new() else { return };
     // Linked with the one; the plugin has the other.
     let front = library(&place, "libroctx64.so.4", 5);
     let link = library(&place, "librocprofiler-sdk-roctx.so.1", 71);

@@ -2,7 +2,7 @@
 //!
 //! `ROCTOP_KILLS` lengthens the kills, `ROCTOP_STORM` the threads and forks (times the short run).
 
-use crate::place::{Place, out, shipped};
+use crate::place::{TestDir, out, shipped};
 use crate::ring::Ring;
 use roctop_ring::layout::counter;
 use roctop_ring::record::Body;
@@ -25,13 +25,13 @@ fn number(name: &str, otherwise: u64) -> u64 {
 }
 
 struct Storm {
-    place: Place,
+    place: TestDir,
     program: PathBuf,
 }
 
 impl Storm {
     fn new() -> Option<Self> {
-        let place = Place::new()?;
+        let place = TestDir::new()?;
         let link = place.fake_hip();
         let link: Vec<&str> = link.iter().map(String::as_str).collect();
         let program = place.compile("storm", "storm", &[&link[..], &["-pthread", "-ldl"]].concat());

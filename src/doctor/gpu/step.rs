@@ -91,9 +91,9 @@ impl Check {
 }
 
 /// A private directory, gone with this.
-pub(super) struct Place(PathBuf);
+pub(super) struct PrivateDir(PathBuf);
 
-impl Place {
+impl PrivateDir {
     /// Makes it.
     pub(super) fn make() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("roctop-doctor-{}", std::process::id()));
@@ -111,7 +111,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for PrivateDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -394,10 +394,10 @@ mod tests {
     #[test]
     fn a_fill_of_hip_10_writes_its_range_and_nothing_beside_it() {
         #[repr(align(16))]
-        struct Place([u8; 128]);
+        struct Aligned([u8; 128]);
         let pattern: Vec<u8> = (1..=8).collect();
         for (start, size) in [(3, 100), (0, 96), (8, 40), (5, 6)] {
-            let mut place = Place([0; 128]);
+            let mut place = Aligned([0; 128]);
             let target = place.0.as_mut_ptr() as u64 + start;
             // As HIP lays it out.
             let (first, last) = ((target + 7) & !7, (target + size) & !7);

@@ -85,7 +85,7 @@ const BARE_CONSTANT: &str =
 
 /// Types of the viewer and its crates that have the field's names now, among them LoopControl, PreviousRun, Detached,
 /// EffectRunner, UsageError, Ingest, Throttle, HitMap, SamplingRequest, CounterJoin, SeenDispatch, RowFilter and SpanFilter.
-const RETIRED_TYPE: &str = r"\b(struct|enum|type) (Flow|Left|Away|Desk|Misuse|Pump|PumpSender|Emptying|Digesting|Guard|Pace|Hits|Wish|WishError|Joining|Growing|Judged|[T]old|Within)\b";
+const RETIRED_TYPE: &str = r"\b(struct|enum|type) (Flow|Left|Away|Desk|Misuse|Pump|PumpSender|Emptying|Digesting|Guard|Pace|Hits|Wish|WishError|Joining|Growing|Judged|[T]old|Within|Said|Held|Way)\b";
 
 /// A test's name is a short statement about an area.
 const MAX_TEST_NAME: usize = 60;

@@ -3,7 +3,7 @@
 use super::Wanted;
 use crate::collect::Event;
 use crate::options::Kind;
-use crate::records::{Place, Region};
+use crate::records::{RecordIds, Region};
 use crate::run::Run;
 use roctop_model::FastMap;
 use roctop_ring::record::{Domain, flag};
@@ -28,8 +28,8 @@ pub(super) struct Cause {
 
 impl Cause {
     /// Numbers of the work that it caused.
-    pub(super) const fn place(self) -> Place {
-        Place {
+    pub(super) const fn place(self) -> RecordIds {
+        RecordIds {
             id: self.owner,
             ancestor: self.above,
             region: self.region,
@@ -96,7 +96,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Processes the next record; returns its numbers if it is selected.
-    pub(super) fn take(&mut self, event: &Event) -> Option<Place> {
+    pub(super) fn take(&mut self, event: &Event) -> Option<RecordIds> {
         self.is_late = false;
         let at = event.start();
         match event {
@@ -160,7 +160,14 @@ impl<'a> Sweep<'a> {
         self.next - 1
     }
 
-    fn node(&mut self, thread: ThreadId, span: Span, correlation: u64, is_wanted: bool, node: Node) -> Option<Place> {
+    fn node(
+        &mut self,
+        thread: ThreadId,
+        span: Span,
+        correlation: u64,
+        is_wanted: bool,
+        node: Node,
+    ) -> Option<RecordIds> {
         let id = if is_wanted { self.number() } else { 0 };
         let stack = self.open.entry(thread).or_default();
         while stack.pop_if(|top| top.end < span.end).is_some() {}
@@ -220,14 +227,14 @@ impl<'a> Sweep<'a> {
             self.order.push_back(correlation);
             self.recent.insert(correlation, cause);
         }
-        is_wanted.then_some(Place {
+        is_wanted.then_some(RecordIds {
             id,
             ancestor: above,
             region,
         })
     }
 
-    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64) -> Option<Place> {
+    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64) -> Option<RecordIds> {
         let inside = thread.filter(|_| correlation != 0);
         let inside = inside.and_then(|thread| self.inside(thread, at, correlation));
         let cause = if correlation == 0 {

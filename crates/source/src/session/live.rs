@@ -401,7 +401,7 @@ impl Live {
     fn poll_process(&mut self, process: ProcessId, ended: Ended, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = Progress::default();
         // Records of chained files may refer to strings of the first file: they wait until that was read.
-        let mut held = Held::default();
+        let mut held = BufferedRecords::default();
         for file in self
             .files
             .iter_mut()
@@ -532,7 +532,7 @@ impl Sink for Forward<'_> {
 }
 
 #[derive(Default)]
-struct Held {
+struct BufferedRecords {
     ordinal: u32,
     is_late: bool,
     /// Runs of records.
@@ -540,7 +540,7 @@ struct Held {
     lost: Vec<(Thread, u64)>,
 }
 
-impl Held {
+impl BufferedRecords {
     fn thread(&self, thread: Thread) -> Thread {
         Thread {
             index: self.ordinal << 16 | thread.index,
@@ -549,7 +549,7 @@ impl Held {
     }
 }
 
-impl Sink for Held {
+impl Sink for BufferedRecords {
     fn string(&mut self, _: u32, _: &[u8]) {}
     fn fact(&mut self, _: &[Slot]) {}
     fn calibration(&mut self, _: &[u64; clock::WORDS]) {}

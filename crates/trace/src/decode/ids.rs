@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Where a dispatch ran. Few distinct ones occur, so they are cached.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub(super) agent: AgentId,
     pub(super) queue: QueueId,
     pub(super) stream: Option<StreamId>,
@@ -17,14 +17,14 @@ pub(super) struct Place {
 }
 
 impl Decoder {
-    pub(super) fn place(&mut self, process: ProcessId, found: &record::Dispatch) -> Place {
+    pub(super) fn place(&mut self, process: ProcessId, found: &record::Dispatch) -> Placement {
         let key = (process.0, found.agent, found.queue, found.stream, found.tid);
         let number = u64::from(found.queue) << 32 ^ u64::from(found.stream) << 16 ^ u64::from(found.tid);
         if let Some(known) = self.recent.places.get(number, key) {
             return known;
         }
         let agent = self.agent_id(process, found.agent);
-        let place = Place {
+        let place = Placement {
             agent,
             queue: self.queue_id(process, found.queue, agent),
             stream: found

@@ -9,7 +9,7 @@ use roctop_model::analysis::usage::has_kernels;
 use roctop_model::query::{Field, Launches};
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::{Quantiles, Stat, Sum};
-use roctop_model::table::{MarkerStat, Place};
+use roctop_model::table::{MarkerStat, Placement};
 use roctop_model::{LaneKey, Slice, Snapshot, kernel_counters};
 use roctop_trace::item::{AgentId, KernelId, ProcessId, StreamId};
 
@@ -45,7 +45,7 @@ pub(crate) fn delay(row: &KernelRow) -> Option<u64> {
 }
 
 /// Of a kernel, the launches in some places that pass the filter; none when none does.
-fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> bool) -> Option<Passing> {
+fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Placement>) -> bool) -> Option<Passing> {
     let (snap, stat) = (scene.snap, &row.numbers.stat);
     let subject = KernelSubject {
         names: &snap.names,
@@ -53,7 +53,7 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> b
         whole: snap.values.totals.kernel_time,
         counted: &|name| kernel_counters::value(snap, row, name),
     };
-    let in_places = |takes: &dyn Fn(Option<Place>) -> bool| {
+    let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| {
         let place = |at: u32| snap.values.places.get(at as usize).copied();
         Snapshot::within(row, |cell| takes(place(cell.place)))
     };
@@ -61,7 +61,7 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> b
         Launches::None => None,
         Launches::All => in_places(&also).map(Passing::exact),
         Launches::Some(rest) if rest.asks_only(Field::is_of_place) => {
-            let passes = |place: Option<Place>| {
+            let passes = |place: Option<Placement>| {
                 also(place) && place.is_none_or(|place| rest.accepts(&PlaceSubject(&snap.names, place)))
             };
             in_places(&passes).map(Passing::exact)
@@ -82,7 +82,7 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Place>) -> b
 }
 
 /// The same of all kernels. If the filter names none, those that belong to what it names.
-fn all_passing(scene: &Scene<'_>, also: impl Fn(Option<Place>) -> bool + Copy) -> Vec<(usize, Passing)> {
+fn all_passing(scene: &Scene<'_>, also: impl Fn(Option<Placement>) -> bool + Copy) -> Vec<(usize, Passing)> {
     let kernels = scene.snap.values.kernels.iter().enumerate();
     let own: Vec<_> = kernels
         .clone()
@@ -119,7 +119,7 @@ pub(crate) fn by_name(scene: &Scene<'_>) -> Vec<Row> {
 }
 
 /// To which row the kernels of a place belong.
-fn of(scene: &Scene<'_>, place: Option<Place>) -> What {
+fn of(scene: &Scene<'_>, place: Option<Placement>) -> What {
     match (scene.ui.prefs.grouping, place) {
         (Grouping::Agent, Some(place)) => What::Agent(place.agent),
         (Grouping::Process, Some(place)) => What::Process(place.process),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::direction::Way;
+use crate::direction::Direction;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::table::Scene;
@@ -42,7 +42,7 @@ pub(crate) fn line(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Goes to the next line that is looked for: upwards from the newest, as the output grows at its end; or back down.
-pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     if ui.log.search.is_empty() {
         return ui.say(snap, "no search yet: press /");
     }
@@ -52,14 +52,14 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
     let wanted = |at: &usize| is_match(ui, &lines[*at]);
     let next = match (now, way) {
         (None, _) => (0..lines.len()).rev().find(wanted),
-        (Some(now), Way::Back) => (0..now).rev().find(wanted),
-        (Some(now), Way::On) => (now + 1..lines.len()).find(wanted),
+        (Some(now), Direction::Back) => (0..now).rev().find(wanted),
+        (Some(now), Direction::On) => (now + 1..lines.len()).find(wanted),
     };
     let Some(next) = next else {
         let text = match (now, way) {
             (None, _) => "no line of the output matches",
-            (_, Way::Back) => "no match further up",
-            (_, Way::On) => "no match further down",
+            (_, Direction::Back) => "no match further up",
+            (_, Direction::On) => "no match further down",
         };
         return ui.say(snap, text);
     };
@@ -72,12 +72,12 @@ pub(crate) fn find(ui: &mut Ui, snap: &Snapshot, way: Way) {
 const STEP: usize = 20;
 
 /// Moves the lines to the side, as far as the widest one has something there.
-pub(crate) fn shift(ui: &mut Ui, snap: &Snapshot, way: Way) {
+pub(crate) fn shift(ui: &mut Ui, snap: &Snapshot, way: Direction) {
     let widest = snap.output.iter().map(|line| line.chars().count()).max().unwrap_or(0);
     ui.log.shifted = match way {
-        Way::Back => ui.log.shifted.saturating_sub(STEP),
-        Way::On if ui.log.shifted + STEP < widest => ui.log.shifted + STEP,
-        Way::On => return ui.say(snap, "no line goes further to the right"),
+        Direction::Back => ui.log.shifted.saturating_sub(STEP),
+        Direction::On if ui.log.shifted + STEP < widest => ui.log.shifted + STEP,
+        Direction::On => return ui.say(snap, "no line goes further to the right"),
     };
 }
 

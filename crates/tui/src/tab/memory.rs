@@ -16,7 +16,7 @@ use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::history::{self, Scale};
 use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
-use roctop_model::memory::{Held, Pool};
+use roctop_model::memory::{LiveAllocation, Pool};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{AgentKind, OperationId};
@@ -24,24 +24,24 @@ use roctop_trace::units;
 
 /// An allocation.
 #[derive(Clone)]
-pub(crate) struct Row(Held);
+pub(crate) struct Row(LiveAllocation);
 
 pub(crate) struct MemoryTable;
 
-fn place(held: &Held, scene: &Scene<'_>) -> String {
+fn place(held: &LiveAllocation, scene: &Scene<'_>) -> String {
     held.agent
         .map_or_else(|| units::MISSING.into(), |agent| scene.snap.names.agent_label(agent))
 }
 
 /// The recorded call that allocated it, found by its time.
-fn call(held: &Held, scene: &Scene<'_>) -> Option<(LaneKey, Slice)> {
+fn call(held: &LiveAllocation, scene: &Scene<'_>) -> Option<(LaneKey, Slice)> {
     let key = LaneKey::Api(held.thread, 0);
     let calls = scene.snap.lane(key)?.slices(held.at, held.at, 256)?;
     let own = calls.into_iter().filter(|call| call.correlation == held.correlation);
     own.map(|call| (key, call)).next()
 }
 
-fn called(held: &Held, scene: &Scene<'_>) -> String {
+fn called(held: &LiveAllocation, scene: &Scene<'_>) -> String {
     let call = call(held, scene);
     call.map_or_else(
         || units::MISSING.into(),
@@ -151,7 +151,7 @@ impl Table for MemoryTable {
 }
 
 struct HeldSubject<'a> {
-    held: &'a Held,
+    held: &'a LiveAllocation,
     scene: &'a Scene<'a>,
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     };
     let (upper, lower) = top(area, share);
     if share > 0 {
-        let inner = canvas.frame(upper, "Held by the program", "allocations through HSA");
+        let inner = canvas.frame(upper, "LiveAllocation by the program", "allocations through HSA");
         summary(canvas, inner, scene, &memory.pools);
     }
     let word = if scene.snap.ended.is_some() {

@@ -3,7 +3,7 @@
 use roctop_ring::record::{engine, flag};
 
 use crate::NameForm;
-use crate::direction::Way;
+use crate::direction::Direction;
 use crate::jump;
 use crate::theme::Role;
 use crate::track::Track;
@@ -158,7 +158,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
         return out;
     };
     // The kernel that ended it says which thread it waited for.
-    let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), Way::On);
+    let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), Direction::On);
     let host = host::during(snap, &Gap { agent, span: gap, next });
     let thread = host.thread.map(|thread| snap.names.thread_label(thread));
     let thread = thread.unwrap_or_default();

@@ -13,13 +13,13 @@ use roctop_trace::item::{AgentId, AgentKind, QueueId, ThreadId};
 use roctop_trace::units;
 
 /// Where a row stands: group, GPU or thread, kind, number within, tie.
-type Rank = (u8, Place, u8, u32, u32);
+type Rank = (u8, GpuPosition, u8, u32, u32);
 
 /// Number of a GPU, the GPU, the process on it; or a thread.
-type Place = (u32, u32, u32);
+type GpuPosition = (u32, u32, u32);
 
 /// Where a GPU, or a process on it, stands.
-fn place(snap: &Snapshot, id: AgentId) -> Place {
+fn place(snap: &Snapshot, id: AgentId) -> GpuPosition {
     let gpu = snap.names.gpu_of(id);
     let number = snap.names.agent(id).map_or(u32::MAX, |agent| agent.number);
     let members = snap.names.members(gpu);

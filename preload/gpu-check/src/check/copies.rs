@@ -31,12 +31,12 @@ struct Seen {
 
 /// Source or target of a copy.
 #[derive(Clone, Copy)]
-struct Place {
+struct Buffer {
     memory: *mut u8,
     agent: Agent,
 }
 
-fn copy(hsa: &Hsa, seen: &mut Seen, way: &str, to: Place, from: Place, bytes: usize) -> Result<(), String> {
+fn copy(hsa: &Hsa, seen: &mut Seen, way: &str, to: Buffer, from: Buffer, bytes: usize) -> Result<(), String> {
     let signal = hsa.signal(1)?;
     let before = hsa.now();
     // SAFETY: both places have this many bytes, and their agents have access.
@@ -121,7 +121,7 @@ fn rect(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, to: *mut u8, from: *mut u8) -> Res
 }
 
 /// Copies a box of the pattern to the GPU, and all of its rows back; true if the bytes are equal.
-fn boxes(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, [near, up, down]: [Place; 3]) -> Result<bool, String> {
+fn boxes(hsa: &Hsa, seen: &mut Seen, gpu: Gpu, [near, up, down]: [Buffer; 3]) -> Result<bool, String> {
     let [width, pitch, rows] = BOX.map(|size| size as usize);
     rect(hsa, seen, gpu, near.memory, up.memory)?;
     copy(hsa, seen, "d2h", down, near, pitch * rows)?;
@@ -148,11 +148,11 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     for (index, byte) in pattern.iter_mut().enumerate() {
         *byte = (index ^ (index >> 8) ^ (index >> 16)) as u8;
     }
-    let host = |memory| Place {
+    let host = |memory| Buffer {
         memory,
         agent: hsa.host(),
     };
-    let device = |memory| Place {
+    let device = |memory| Buffer {
         memory,
         agent: gpu.handle,
     };
@@ -179,7 +179,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         let there = hsa.allocate(pool, SIZES[2])?;
         // Without a link, access is refused, and there is no peer copy.
         if hsa.allow(&[gpu.handle, peer.handle], there).is_ok() {
-            let place = Place {
+            let place = Buffer {
                 memory: there,
                 agent: peer.handle,
             };
@@ -194,7 +194,7 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
 }
 
 /// Fills GPU memory with the run-time's kernel; true if the bytes are equal.
-fn filled(hsa: &Hsa, seen: &mut Seen, there: Place, here: Place) -> Result<bool, String> {
+fn filled(hsa: &Hsa, seen: &mut Seen, there: Buffer, here: Buffer) -> Result<bool, String> {
     const WORDS: usize = 4096;
     const VALUE: u32 = 0x5aa5_c33c;
     // SAFETY: the memory is of the GPU's pool and has this many words.

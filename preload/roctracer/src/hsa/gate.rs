@@ -24,14 +24,14 @@ const COUNT: usize = IMAGE + 32;
 const ARGUMENT_WORDS: usize = 11;
 
 /// The target of a stub.
-struct Place {
+struct StubTarget {
     function: AtomicUsize,
     /// The program's number of the operation, and the function's index in its table.
     what: AtomicU64,
 }
 
-static PLACES: [Place; COUNT] = [const {
-    Place {
+static PLACES: [StubTarget; COUNT] = [const {
+    StubTarget {
         function: AtomicUsize::new(0),
         what: AtomicU64::new(0),
     }
@@ -89,7 +89,7 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
     place.function.load(Ordering::Acquire) as *const c_void
 }
 
-fn begin(frame: &mut Frame, place: &Place, is_notified: bool, has_record: bool) {
+fn begin(frame: &mut Frame, place: &StubTarget, is_notified: bool, has_record: bool) {
     let sizes = sizes(frame.passage.place as usize, place);
     let mut arguments = [0; ARGUMENT_WORDS];
     if is_notified {
@@ -133,7 +133,7 @@ fn call_back(call: &mut Call) -> bool {
     true
 }
 
-fn sizes(index: usize, place: &Place) -> &'static str {
+fn sizes(index: usize, place: &StubTarget) -> &'static str {
     let number = (place.what.load(Ordering::Relaxed) >> 32) as usize;
     let table: &[&str] = match index {
         IMAGE.. => &argument::IMAGE,

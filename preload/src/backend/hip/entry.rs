@@ -10,7 +10,7 @@ use super::gate;
 use crate::notices;
 use crate::process::{self, Process};
 use hip_sys::entry;
-use hip_sys::function::{COUNT, Domain, Effect, FUNCTIONS, Function, Place as Argument, Returns};
+use hip_sys::function::{ArgumentLocation as Argument, COUNT, Domain, Effect, FUNCTIONS, Function, Returns};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
 
@@ -38,15 +38,15 @@ const _: () = {
 };
 
 /// A wrapped entry.
-struct Place {
+struct WrappedEntry {
     /// Previous pointer of the entry; 0 if it is not wrapped.
     previous: AtomicU64,
     /// Address of the function's row.
     function: AtomicU64,
 }
 
-static WRAPPED: [Place; PLACES] = [const {
-    Place {
+static WRAPPED: [WrappedEntry; PLACES] = [const {
+    WrappedEntry {
         previous: AtomicU64::new(0),
         function: AtomicU64::new(0),
     }
@@ -189,7 +189,7 @@ fn stub(place: usize) -> u64 {
 }
 
 /// A row for a function that is not in our table; created once.
-fn unknown(ours: &Place, which: Which, index: usize, name: Option<&'static str>) -> &'static Function {
+fn unknown(ours: &WrappedEntry, which: Which, index: usize, name: Option<&'static str>) -> &'static Function {
     let known = ours.function.load(Ordering::Acquire) as usize as *const Function;
     // SAFETY: as in `behind`.
     if let Some(known) = unsafe { known.as_ref() } {

@@ -15,7 +15,7 @@ use crate::{clock, control, real, stream, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
 use hip_sys::function::{
-    COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Place, Returns, STACK_WORDS,
+    ArgumentLocation, COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Returns, STACK_WORDS,
 };
 use roctop_ring::arguments::Arguments;
 use roctop_ring::session::wanted;
@@ -254,7 +254,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     }
     frame.argument = fetch(frame, function.argument);
     let (mut number, mut is_alone) = (0, false);
-    if function.stream != Place::None {
+    if function.stream != ArgumentLocation::None {
         number = stream(fetch(frame, function.stream), function, &call);
         is_alone = deferred::is_used();
     }
@@ -345,27 +345,27 @@ fn stream_destroyed(frame: &Frame, tid: u32) {
 }
 
 #[inline(always)]
-fn fetch(frame: &Frame, place: Place) -> u64 {
+fn fetch(frame: &Frame, place: ArgumentLocation) -> u64 {
     match place {
-        Place::Register(number) => frame.passage.registers.get(usize::from(number)).copied().unwrap_or(0),
-        Place::None => 0,
+        ArgumentLocation::Register(number) => frame.passage.registers.get(usize::from(number)).copied().unwrap_or(0),
+        ArgumentLocation::None => 0,
         _ => fetch_elsewhere(frame, place),
     }
 }
 
 /// Separate, so that the common places need no jump table.
 #[inline(never)]
-fn fetch_elsewhere(frame: &Frame, place: Place) -> u64 {
+fn fetch_elsewhere(frame: &Frame, place: ArgumentLocation) -> u64 {
     match place {
         // SAFETY: the table says that the function has an argument there, so the caller put it there.
-        Place::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
-        Place::PerThread => 2,
-        Place::Config => {
+        ArgumentLocation::Stack(number) => unsafe { *frame.passage.stack.add(usize::from(number)) },
+        ArgumentLocation::PerThread => 2,
+        ArgumentLocation::Config => {
             let [config, ..] = frame.passage.registers;
             // SAFETY: the table says that the first argument points to a configuration; null is none.
             unsafe { (config as *const LaunchConfig).as_ref() }.map_or(0, |config| config.stream)
         }
-        Place::Register(_) | Place::None | Place::Null => 0,
+        ArgumentLocation::Register(_) | ArgumentLocation::None | ArgumentLocation::Null => 0,
     }
 }
 
@@ -416,7 +416,7 @@ extern "C" fn exit(frame: &mut Frame) {
 fn explain(end: u64, frame: &Frame, function: &Function, call: &Call, status: Option<i32>) {
     let mut stack = [0u64; Arguments::STACK];
     for (number, word) in stack.iter_mut().enumerate().take(usize::from(function.stack_words)) {
-        *word = fetch(frame, Place::Stack(number as u8));
+        *word = fetch(frame, ArgumentLocation::Stack(number as u8));
     }
     let [first, ..] = frame.passage.registers;
     let given = if function.gives && status == Some(0) && first != 0 {

@@ -12,7 +12,7 @@ use crate::process::Process;
 use crate::state::{self, word};
 use crate::thread::AnnouncedCall;
 use crate::{control, process, real, thread};
-use hip_sys::function::{FUNCTIONS, Place};
+use hip_sys::function::{ArgumentLocation, FUNCTIONS};
 use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::{source, wanted};
@@ -137,7 +137,7 @@ fn learn(process: &Process, name_of: ApiName) {
             continue;
         };
         let function = FUNCTIONS.iter().find(|function| function.name == name);
-        let on_null = if function.is_some_and(|f| f.stream == Place::Null) {
+        let on_null = if function.is_some_and(|f| f.stream == ArgumentLocation::Null) {
             NULL_STREAM
         } else {
             0

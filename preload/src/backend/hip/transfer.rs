@@ -4,13 +4,19 @@
 
 use crate::backend::hsa;
 use crate::collector::{self, Call};
-use hip_sys::function::Place;
+use hip_sys::function::ArgumentLocation;
 use hip_sys::moves::{Direction, Moves};
 use roctop_ring::record::{Transfer, direction};
 
 /// Records a call's transfer; `fetch` returns an argument word.
-pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(Place) -> u64) {
-    let times = |place: Place| if place == Place::None { 1 } else { fetch(place) };
+pub(super) fn record(moves: &Moves, call: &Call, fetch: impl Fn(ArgumentLocation) -> u64) {
+    let times = |place: ArgumentLocation| {
+        if place == ArgumentLocation::None {
+            1
+        } else {
+            fetch(place)
+        }
+    };
     let bytes = fetch(moves.width)
         .saturating_mul(times(moves.height))
         .saturating_mul(times(moves.depth))

@@ -35,15 +35,15 @@ const COUNT: usize = 336;
 const UNKNOWN_WORDS: u64 = 16;
 
 /// An entry: its previous function and description.
-struct Place {
+struct PatchedEntry {
     /// Previous function; 0 if the entry is not patched.
     previous: AtomicU64,
     /// Operation number, domain, stack argument words, and whether it returns a status, 16 bits each.
     what: AtomicU64,
 }
 
-static PLACES: [Place; COUNT] = [const {
-    Place {
+static PLACES: [PatchedEntry; COUNT] = [const {
+    PatchedEntry {
         previous: AtomicU64::new(0),
         what: AtomicU64::new(0),
     }
@@ -81,7 +81,7 @@ extern "C" fn enter(frame: &mut Frame) -> *const c_void {
 }
 
 #[inline(always)]
-fn record_enter(frame: &mut Frame, place: &Place) {
+fn record_enter(frame: &mut Frame, place: &PatchedEntry) {
     let what = place.what.load(Ordering::Relaxed);
     let before = thread::existing().map_or(0, |thread| thread.current.get());
     let Some(call) = collector::api_enter(Domain((what >> 16) as u8), what as u16, wanted::HSA_API) else {

@@ -26,7 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Memory held at an address or by a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
+struct TrackedMemory {
     bytes: u64,
     agent: u32,
     /// References: the handle's, and one per mapping.
@@ -36,8 +36,8 @@ struct Held {
 /// Memory that the process holds.
 #[derive(Default)]
 struct Book {
-    memory: BTreeMap<u64, Held>,
-    handles: BTreeMap<u64, Held>,
+    memory: BTreeMap<u64, TrackedMemory>,
+    handles: BTreeMap<u64, TrackedMemory>,
     /// Handles of mapped addresses, and the mapped sizes.
     mapped: BTreeMap<u64, (u64, u64)>,
     /// Bytes by agent.
@@ -60,7 +60,7 @@ impl Book {
         *total
     }
 
-    fn drop(&mut self, held: Held) -> u64 {
+    fn drop(&mut self, held: TrackedMemory) -> u64 {
         let total = self.totals.entry(held.agent).or_default();
         *total = total.saturating_sub(held.bytes);
         *total
@@ -71,7 +71,7 @@ impl Book {
     }
 
     fn allocate(&mut self, address: u64, bytes: u64, agent: u32) -> Row {
-        self.memory.insert(address, Held { bytes, agent, users: 1 });
+        self.memory.insert(address, TrackedMemory { bytes, agent, users: 1 });
         Row {
             address,
             bytes,
@@ -107,7 +107,7 @@ impl Book {
     }
 
     fn create(&mut self, handle: u64, bytes: u64, agent: u32) -> Row {
-        self.handles.insert(handle, Held { bytes, agent, users: 1 });
+        self.handles.insert(handle, TrackedMemory { bytes, agent, users: 1 });
         Row {
             address: handle,
             bytes,

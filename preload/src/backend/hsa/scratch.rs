@@ -25,7 +25,7 @@ const MAX_EVENTS: usize = 1024;
 static GIVEN: Mutex<Vec<(u64, u32, u32)>> = Mutex::new(Vec::new());
 
 /// Agent and dense id of an event's queue.
-fn whose(event: &Said, operation: u16) -> (u32, u32) {
+fn whose(event: &ScratchFields, operation: u16) -> (u32, u32) {
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let found = queue::find(event.queue).map(|queue| (queue.agent.index, queue.id));
     let has_room = given.len() < MAX_EVENTS;
@@ -43,7 +43,7 @@ fn whose(event: &Said, operation: u16) -> (u32, u32) {
 static BEHIND: Mutex<[usize; tools_entry::COUNT]> = Mutex::new([0; tools_entry::COUNT]);
 
 /// Fields of an event, as far as its kind has them.
-struct Said {
+struct ScratchFields {
     queue: u64,
     flags: u32,
     packet: u64,
@@ -53,11 +53,11 @@ struct Said {
 
 /// # Safety
 /// `event` is one of the run-time, of the entry `ENTRY`.
-unsafe fn said<const ENTRY: usize>(event: *const ScratchEvent) -> Said {
+unsafe fn said<const ENTRY: usize>(event: *const ScratchEvent) -> ScratchFields {
     let is_given = ENTRY == 1;
     // SAFETY: by the contract; only the end of an allocation goes on behind the flags and is read there.
     unsafe {
-        Said {
+        ScratchFields {
             queue: (*event).queue,
             flags: (*event).flags,
             packet: if is_given { (*event).packet } else { 0 },
@@ -67,14 +67,14 @@ unsafe fn said<const ENTRY: usize>(event: *const ScratchEvent) -> Said {
     }
 }
 
-fn begins(event: &Said, operation: u16) {
+fn begins(event: &ScratchFields, operation: u16) {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     if begun.len() < MAX_EVENTS {
         begun.push((event.queue, operation, clock::now()));
     }
 }
 
-fn ends(event: &Said, operation: u16) {
+fn ends(event: &ScratchFields, operation: u16) {
     let end = clock::now();
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let at = begun
