@@ -1,12 +1,12 @@
-// Stresses the breadth of the HIP API: every family of calls once or a few times, in a known order, from three threads;
-// ranges and marks of ROC-TX before, around and after them; calls that fail on purpose.
+// Calls every family of the HIP API once or a few times, in a known order, from three threads, with ROC-TX ranges and marks
+// before, around and after the calls. Some calls fail on purpose.
 //
 //   api_tour [--roctx=auto|weak|dlsym|dlopen|none] [--only=PART,…]
 //
 // PART: launches, copies, memory, events, graphs, modules, failures.
-// ROC-TX is not linked: its functions are taken from what is loaded (weak symbols, then dlsym), then by dlopen of the
-// library, else left out; the output is the same. Modules come from module_kernels.hsaco beside the program.
-// What a release or a device does not have is left out by the headers' version or the device's attributes.
+// ROC-TX is not linked. The program looks for its functions as weak symbols, by dlsym, then by dlopen; without them it makes
+// no marks. The output is the same. Modules come from module_kernels.hsaco beside the program.
+// The headers' version and the device's attributes decide which calls are left out.
 #include "count.hpp"
 #include <hip/hip_ext.h>
 
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-// ---- ROC-TX, wherever it is.
+// ---- ROC-TX.
 
 extern "C" {
 __attribute__((weak)) void roctxMarkA(const char*);
@@ -90,7 +90,7 @@ struct Range {
   }
 };
 
-// ---- Kernels: plain, template, in a namespace, with LDS of both kinds, with many arguments, one that no one launches.
+// ---- Kernels: plain, template, in a namespace, with static and dynamic LDS, with many arguments, one never launched.
 
 __global__ void plain(int* p) {
   if (p) p[threadIdx.x] = int(threadIdx.x);
@@ -213,7 +213,7 @@ static void launches(hipStream_t stream, float* a, float* b) {
   OK(hipGetLastError);
   OK(hipPeekAtLastError);
 
-  // The same kernel through the other doors.
+  // The same kernel through the other launch functions.
   int* none = nullptr;
   void* arguments[] = {&none};
   OK(hipLaunchKernel, (const void*)plain, dim3(5), dim3(64), arguments, 0, stream);
@@ -303,7 +303,7 @@ static void memory(hipStream_t stream, float* a) {
   OK(hipStreamSynchronize, stream);
   OK(hipHostUnregister, own.data());
 
-  // Fine-grained device memory is not there on every system.
+  // Not every system has fine-grained device memory.
   void* fine;
   if (CALL(hipExtMallocWithFlags, &fine, 4096, hipDeviceMallocFinegrained) == hipSuccess) OK(hipFree, fine);
 
@@ -335,7 +335,7 @@ static void memory(hipStream_t stream, float* a) {
     OK(hipStreamSynchronize, stream);
     OK(hipMemPoolTrimTo, pool, 0);
 #else
-    // After hipFreeAsync hipStreamDestroy of 5.2.3 never returns.
+    // On 5.2.3, hipStreamDestroy never returns after hipFreeAsync.
     OK(hipFree, ordered);
 #endif
   }
@@ -376,7 +376,7 @@ static void streams_and_events(hipStream_t one, hipStream_t two) {
   OK(hipEventDestroy, quiet);
   if (callbacks != 1 + (HIP_VERSION >= 50300000)) app::fail("callbacks");
 
-  // Not from two threads at once: when both are the first, 7.2.4 sometimes crashes in hsa_shut_down at exit.
+  // Not from two threads at once: if both make the first call, 7.2.4 sometimes crashes in hsa_shut_down at exit.
   if (has(hipDeviceAttributeCooperativeLaunch)) {
     int* none = nullptr;
     void* arguments[] = {&none};

@@ -1,8 +1,8 @@
-// Stresses the reader: again and again nothing happens for seconds, then a thread calls as fast as it can.
+// Stresses the reader: the program pauses for seconds, then a thread calls as fast as it can, several times.
 //
 //   bursts [CALLS=200000] [QUIET=2500]
 //
-// CALLS at once after QUIET milliseconds, three times, with a few launches at the end of each burst.
+// Three bursts of CALLS calls, each after a pause of QUIET milliseconds and with a few launches at its end.
 #include "count.hpp"
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
-// Launches whose stream and attributes are in a structure, plain and cooperative, and cooperative kernels in graphs. Each kernel is
-// launched on one stream only, by every function.
+// Launches with stream and attributes in a structure, plain and cooperative, and cooperative kernels in graphs. Every launch
+// function launches each kernel, always on the same stream.
 //
 //   configured [TIMES=10]
 //
-// Releases before 7.0 have no such launches: there the program launches nothing and says so.
+// Releases before 7.0 have no such launches; there the program prints that and launches nothing.
 #include "count.hpp"
 
 #include <hip/hip_cooperative_groups.h>

@@ -1,15 +1,16 @@
-// Rarely used functions of HIP, one group a run. Each call's result is printed, to compare a recorded run with one that is not.
+// Rarely used functions of HIP, one group per run. The program prints each call's result, so that a test compares recorded
+// and untraced runs.
 // A release that does not support a function prints that and continues.
 //
 //   corners reset|arrays|per_thread|timing|contexts|compiled|managed|callbacks|graphs
 //
 // reset        hipDeviceReset between the work, three times
 // arrays       a copy into an array and out of it
-// per_thread   every thread's own default stream
+// per_thread   the default stream of each thread
 // timing       events around a launch, and around a stream's work
-// contexts     contexts made, entered and left; the primary one kept and reset
-// compiled     a kernel that is compiled while the program runs (hipRTC), launched and unloaded
-// managed      managed memory, prefetched both ways
+// contexts     contexts created, entered and left; the primary one retained and reset
+// compiled     a kernel compiled at run time (hipRTC), launched and unloaded
+// managed      managed memory, prefetched to GPU and host
 // callbacks    callbacks between kernels
 // graphs       graphs with branches that live for one launch, 300 of them (HIP 6.4.3 crashes within some tens, untraced too)
 #include "count.hpp"

@@ -1,11 +1,11 @@
-// Stresses an end in the middle of the work: launches and copies in two streams until it is killed from outside,
-// or until it ends itself after N launches.
+// Ends with work in flight: launches and copies in two streams until a signal kills the program, or until it ends
+// itself after LAUNCHES launches.
 //
 //   crash_mid [forever|abort|segv|exit|_exit|return|kill [LAUNCHES=5000]]
 //
-// kill: asks until both streams have done all, then ends itself by SIGKILL at once.
+// kill: polls until both streams are idle, then immediately sends itself SIGKILL.
 // Prints "ready" after the first 1000 launches have completed. exit ends with 3, _exit with 4, return with 5; the streams
-// still have work then. The counts are written before the program ends itself (not in `forever`).
+// still have work then. The program writes its counts before it ends (not in `forever`).
 #include "count.hpp"
 
 #include <csignal>
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       std::puts("ready");
       std::fflush(stdout);
     }
-    // Never more than some hundreds under way, so that "completed" follows "launched" closely.
+    // At most a few hundred in flight, so that "completed" follows "launched" closely.
     if (i % 200 == 199) OK(hipStreamSynchronize, stream[s]);
   }
 

@@ -1,4 +1,4 @@
-// Tours what the driver has to do beside plain launches, and compares every byte that a copy or a fill must have moved:
+// Exercises the driver's work other than plain launches, and compares every byte that a copy or a fill moved:
 // graphs, events and waits between streams, registered, managed and stream-ordered memory, stream values, cooperative
 // launches, host functions, sixty-four streams, copies between GPUs, and virtual memory management where it exists.
 //

@@ -1,11 +1,11 @@
 // Stresses processes: a fork before the first HIP call, a child that execs a HIP program (itself), a child that leaves
-// by _exit with work under way, and system().
+// by _exit with work in flight, and system().
 //
 //   fork_exec [--background]
 //
 // Each process that uses HIP makes its own number of launches: the first fork 10, the exec'd one 20, the _exit one 30,
 // the parent 40. A child's counts go to APP_CALL_COUNTS.PID.
-// --background: goes to the background as a service does, and makes 50 launches when its parent is long gone.
+// --background: becomes a daemon, and makes 50 launches long after its parent has ended.
 #include "count.hpp"
 
 #include <sys/wait.h>
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   std::printf("left by _exit: %d\n", wait_for(pid));
 
   work(40, true);
-  // The run-time is up now: children that do not use it must not disturb it.
+  // The run-time is initialised: children that do not use it must not disturb it.
   std::printf("system: %d\n", std::system("true"));
   std::fflush(stdout);
   pid = fork();

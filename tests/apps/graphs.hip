@@ -1,10 +1,10 @@
 // Graphs in every shape: built by hand from all kinds of nodes with a graph inside, captured over forked streams, cloned, updated and
-// changed between launches, launched again before the last launch is over, uploaded, and thrown away while they run.
+// changed between launches, launched again before the last launch ends, uploaded, and destroyed while they run.
 //
 //   graphs [ROUNDS=3]
 //
-// Kernels write nothing that is checked: the emulated GPU does not execute them. What copies and fills move is compared, and
-// host functions count.
+// The emulated GPU executes no kernels, so no kernel's output is checked. Moved bytes are compared, and host functions
+// counted.
 #include "count.hpp"
 
 #include <atomic>
@@ -155,7 +155,7 @@ static void over_streams(long rounds) {
   hipGraphExec_t exec;
   OK(hipGraphInstantiate, &exec, graph, nullptr, nullptr, 0);
   for (long round = 0; round < 4 * rounds; round++) {
-    // Again before the last one is over, from another stream at times.
+    // Again before the last launch ends, sometimes from another stream.
     OK(hipGraphLaunch, exec, round % 3 == 2 ? t : s);
     if (round % 5 == 4) OK(hipDeviceSynchronize);
   }
@@ -166,12 +166,12 @@ static void over_streams(long rounds) {
   OK(hipGraphExecUpdate, exec, newer, &bad, &result);
   if (result != hipGraphExecUpdateSuccess) app::fail("update of a graph");
   for (long round = 0; round < rounds; round++) OK(hipGraphLaunch, exec, s);
-  // Thrown away while it runs.
+  // Destroyed while it runs.
   OK(hipGraphDestroy, graph);
   OK(hipGraphDestroy, newer);
   OK(hipStreamSynchronize, s);
   OK(hipGraphExecDestroy, exec);
-  // Every launch from a new graph.
+  // A new graph for every launch.
   for (long round = 0; round < 5 * rounds; round++) {
     hipGraph_t each = captured(s, t, fork, join, 1 + round, a, b);
     OK(hipGraphInstantiate, &exec, each, nullptr, nullptr, 0);
@@ -188,7 +188,7 @@ static void over_streams(long rounds) {
   OK(hipFree, b);
 }
 
-// Many small kernels in one graph, as frameworks have them.
+// Many small kernels in one graph, as frameworks do.
 static void long_chain(long rounds) {
   int* a;
   OK(hipMalloc, (void**)&a, 4096);

@@ -1,23 +1,23 @@
-// What programs do beside HIP that can disturb a tool: one habit a run. Each submits work, checks what copies moved, and prints what it
-// found. The output is the same with and without a collector.
+// Habits of programs outside HIP that can disturb a tool, one per run. Each submits work, checks the copied bytes and prints its
+// findings. The output is the same with and without a collector.
 //
 //   habits HABIT [NUMBER]
 //
 // small_stacks KIB       threads with stacks of KIB KiB
 // alarm_clock US         two timers whose signals interrupt everything, each after US microseconds
-// few_files N            no more than N descriptors
-// no_files               every descriptor is closed at the start; the output lists those open at the end
-// no_streams             standard streams are closed, and opened again when HIP is up; the output names the descriptors
+// few_files N            at most N descriptors
+// no_files               closes every descriptor at the start; the output lists those open at the end
+// no_streams             closes the standard streams, and opens them again after HIP starts; the output names the descriptors
 // spawns                 children by posix_spawn, vfork and popen between the work
-// no_opening             a filter refuses to open or make files once HIP is up; calls are printed, since no file can be written
-// elsewhere              another directory, and a umask that gives nobody anything
-// locked                 all memory from now on is to be locked
-// secret                 not to be looked into by others (PR_SET_DUMPABLE)
+// no_opening             a seccomp filter refuses to open or create files after HIP starts; calls are printed instead of written
+// elsewhere              another directory, and a umask of 0777
+// locked                 mlockall for future memory
+// secret                 not dumpable (PR_SET_DUMPABLE)
 // contexts               calls from stacks that the program allocates, switched by swapcontext
 // forks_in_threads       several threads fork at once, with work before and after
-// address_space MIB      no more than MIB MiB of addresses beyond those in use
-// replaced               another program takes its place (secret) while its first kernels run
-// no_environment         the variables that others gave are dropped, as services do, before HIP is asked for anything
+// address_space MIB      at most MIB MiB of address space beyond the current use
+// replaced               execs another program (secret) while its first kernels run
+// no_environment         clears its environment, as services do, before the first HIP call
 // small_files            no file larger than 1 MiB; hundreds of threads
 #include "count.hpp"
 

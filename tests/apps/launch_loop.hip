@@ -1,10 +1,10 @@
-// Stresses the cost of a call: loops of a cheap call, of launches, of small copies; prints ns per call.
+// Measures the cost of a call: loops of a cheap call, of launches, of small copies; prints ns per call.
 //
 //   launch_loop [--csv] [CALLS=100000] [BLOCK=1000]
 //
 // CALLS of each kind (a fiftieth of it for the copies, which wait) in blocks of BLOCK; the minimum and the median over
-// the blocks. `launch` is the host's side alone: the queue is drained between the blocks, outside the clock; `drained`
-// has the wait inside. `clock` is two reads of the time-stamp counter, the measure of all the others.
+// the blocks. `launch` is the host's side alone: the queue drains between the blocks, outside the measured time; `drained`
+// includes the wait. `clock` is two reads of the time-stamp counter, the floor of the others.
 #include "count.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   OK(hipStreamCreate, &stream);
   OK(hipMalloc, &dev, 4096);
   OK(hipHostMalloc, &pinned, 4096, hipHostMallocDefault);
-  // The first of each kind pays for what the run-time loads and allocates.
+  // The first call of each kind includes what the run-time loads and allocates.
   LAUNCH(empty, 1, 64, 0, stream);
   OK(hipStreamSynchronize, stream);
   OK(hipMemcpy, dev, pageable, sizeof pageable, hipMemcpyHostToDevice);
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
 
   volatile uint64_t sink = 0;
   costs.push_back(measure("clock", calls, block, [&](long n) { for (long i = 0; i < n; i++) { sink = __rdtsc(); sink = __rdtsc(); } }, nothing));
-  // Counted by the block, so that the counter's own cost is not in the figure.
+  // Counted per block, so that the figure excludes the counter's cost.
   costs.push_back(measure("hipGetDevice", calls, block, [&](long n) { for (long i = 0; i < n; i++) if (hipError_t e = hipGetDevice(&device)) bad = e; },
                           [](long n) { COUNT_MANY(hipGetDevice, n); }));
   costs.push_back(measure("launch", calls, block, [&](long n) { for (long i = 0; i < n; i++) empty<<<1, 64, 0, stream>>>(); },

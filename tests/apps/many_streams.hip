@@ -1,4 +1,4 @@
-// Stresses concurrent submission: many streams, several threads, launches of four kernels in changing geometry.
+// Submits concurrently: many streams, several threads, launches of four kernels in varying geometry.
 //
 //   many_streams [THREADS=4] [STREAMS=16] [LAUNCHES=10000]
 //

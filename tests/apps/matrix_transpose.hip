@@ -1,8 +1,8 @@
-// Stresses the smallest whole program: allocate, copy in, launch, copy out, free, once or many times over.
+// The smallest whole program: allocate, copy in, launch, copy out, free, once or many times.
 //
 //   matrix_transpose [ITERATIONS=1] [--verify]
 //
-// The copies are verified byte for byte. The kernels' result is checked only with --verify, since an emulated GPU does
+// Copies are verified byte by byte. The kernels' result is checked only with --verify, because an emulated GPU does
 // not execute kernels.
 #include "count.hpp"
 
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
         for (int x = 0; x < side; x++)
           if (out[size_t(x) * side + y] != in[size_t(y) * side + x]) app::fail("transposed matrix");
     }
-    // Through both buffers and back: what was copied in must come out.
+    // Through both buffers and back: the copied bytes must be unchanged.
     OK(hipMemcpy, d_out, d_in, bytes, hipMemcpyDeviceToDevice);
     OK(hipMemcpy, out.data(), d_out, bytes, hipMemcpyDeviceToHost);
     if (std::memcmp(in.data(), out.data(), bytes)) app::fail("copied matrix");

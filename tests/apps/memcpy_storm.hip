@@ -1,9 +1,9 @@
-// Stresses copies: every direction, pinned and pageable, synchronous and not, 1D and 2D, fills; from one byte to 4 MiB,
-// aligned and not, over threads. Every byte is verified after its round trip.
+// Copies in every direction, pinned and pageable, synchronous and asynchronous, 1D and 2D, and fills; from one byte to 4 MiB,
+// aligned and unaligned, on several threads. Every byte is verified after its round trip.
 //
 //   memcpy_storm [THREADS=4] [ROUNDS=2] [LINES=64]
 //
-// LINES: of the highest rectangles, each of which the run-time may copy line by line.
+// LINES: height of the tallest rectangles, which the run-time may copy line by line.
 #include "count.hpp"
 
 #include <thread>

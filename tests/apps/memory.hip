@@ -1,5 +1,5 @@
-// Allocates and frees, and keeps count of the GPU memory that it holds: after each call a line `name bytes held whose`
-// in the file named by APP_MEMORY.
+// Allocates and frees, and tracks its GPU memory: after each call it writes a line `name bytes held owner` to the file named
+// by APP_MEMORY.
 //
 //   memory [ROUNDS=3]
 #include "count.hpp"
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   long rounds = app::arg(argc, argv, 1, 3);
   const char* path = std::getenv("APP_MEMORY");
   lines = path ? std::fopen(path, "w") : nullptr;
-  // What the run-time allocates for itself, it does now.
+  // The run-time makes its internal allocations now.
   int* p;
   OK(hipMalloc, (void**)&p, 4096);
   report("hipMalloc", 4096, 4096);

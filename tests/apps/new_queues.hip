@@ -1,8 +1,8 @@
-// Makes streams, and with them the run-time's queues, while a kernel runs.
+// Creates streams, and so the run-time's queues, while a kernel runs.
 //
 //   new_queues [STREAMS=8]
 //
-// Each stream after the first is made and used while `longer` runs on the first one. Every kernel is waited for.
+// Each stream after the first is created and used while `longer` runs on the first one. The program waits for every kernel.
 #include "count.hpp"
 
 #include <vector>

@@ -1,11 +1,11 @@
-// What HIP has from 7.15 (ROCm 10) on: batches of copies, execution contexts and their streams, questions about kernels.
+// Functions of HIP 7.15 (ROCm 10) and later: batches of copies, execution contexts and their streams, kernel attributes.
 //
 //   newest batch [ROUNDS=5]     copies of one call to the GPU, back, between host buffers and inside the GPU
 //   newest contexts             a green context with a stream and kernels on it
-//   newest kernels              what a library's kernels can be asked, and a call that fails
+//   newest kernels              attributes of a library's kernels, and a call that fails
 //   newest managed              prefetches and discards of managed memory by the batch
 //
-// Releases before 7.15 have none of it: there the program says so.
+// On releases before 7.15 the program prints that they have none.
 #include "count.hpp"
 
 #include <fstream>

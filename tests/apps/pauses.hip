@@ -1,9 +1,9 @@
-// Stresses pauses: the program switches the recording off and on by HIP and by ROC-TX, fills a queue meanwhile, and looks
-// a function up while nothing is recorded.
+// Switches the recording off and on by HIP and by ROC-TX, fills a queue meanwhile, and looks up a function while nothing
+// is recorded.
 //
 //   pauses [LAUNCHES=40000]
 //
-// What is done while the recording is off is not counted. Kernel `hidden` runs then only, `seen` otherwise.
+// Calls while the recording is off are not counted. Kernel `hidden` runs only then, `seen` otherwise.
 #include "count.hpp"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static void unseen(long count) {
   app::check(hipStreamSynchronize(stream), "hipStreamSynchronize", __FILE__, __LINE__);
 }
 
-// The function of ROC-TX, where somebody has it.
+// The function of ROC-TX, if any library has it.
 static void call(const char* name) {
   auto function = (int (*)(uint64_t))dlsym(RTLD_DEFAULT, name);
   if (function) function(0);

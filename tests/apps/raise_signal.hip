@@ -1,9 +1,9 @@
-// Stresses an end by a signal right behind launches, as a batch system's or a failing assertion's.
+// Ends by a signal immediately after launches, like one of a batch system or of a failed assertion.
 //
 //   raise_signal SIGNAL [LAUNCHES=2] [outside]
 //
 // SIGNAL is a number. The program launches two kernels in turn, LAUNCHES in all, and raises the signal at once: some are
-// complete then, some are not. "outside" prints "ready" and launches on and on until somebody ends it.
+// complete then, some are not. "outside" prints "ready" and launches until a signal ends it.
 // Each of the two kernels has its own geometry: `first` 4 work-groups of 64, `second` 2 of 128.
 #include "count.hpp"
 

@@ -1,5 +1,5 @@
-// Does at random what programs do, by seed: streams, events, copies of all kinds, fills, launches in all ways, graphs, host
-// functions, allocations and errors, on all GPUs, from several threads; and compares every byte that was moved.
+// Random work by seed: streams, events, copies of all kinds, fills, all kinds of launches, graphs, host functions,
+// allocations and errors, on all GPUs, from several threads. It compares every byte that was moved.
 //
 //   random_walk [SEED=1] [STEPS=200] [THREADS=3]
 //
@@ -132,7 +132,7 @@ void read(Piece& piece, Dice& dice) {
 
 void fill(Piece& piece, Dice& dice) {
   Part part(dice, piece.size);
-  // 5.2.3 fills without end what is shorter than the way to the next eight bytes.
+  // On 5.2.3 a fill shorter than the distance to the next multiple of eight bytes never ends.
   part.count += part.from % 8;
   part.from -= part.from % 8;
   int value = (int)dice.below(256);

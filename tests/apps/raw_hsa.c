@@ -5,7 +5,7 @@
 //   raw_hsa [ROUNDS=1]
 //   raw_hsa overlap      independent kernels of one queue alone, sixty-four in flight
 //   raw_hsa cost         two cheap calls alone, ns per call as launch_loop --csv prints them
-//   raw_hsa blocking     copies and fills that come back when they are done
+//   raw_hsa blocking     copies and fills that return when they are complete
 //   raw_hsa copies       a hundred copies alone, no kernel
 //   raw_hsa extended     kernels by AMD's extended dispatch packets, in clusters of work-groups
 //   raw_hsa counted|batch|described   what ROCr 1.21 adds: counted queues, copies in batches, queues by descriptors

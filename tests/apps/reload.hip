@@ -1,4 +1,4 @@
-// Stresses names: code objects that take turns at the same place in memory, with other kernels in them.
+// Loads code objects with different kernels at the same address, one after the other, to test kernel names.
 //
 //   reload [ROUNDS=20]
 //

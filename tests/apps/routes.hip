@@ -1,5 +1,5 @@
-// Copies and fills known sizes in every direction and says how many bytes went which way, so that a test compares what was
-// recorded with what the program did.
+// Copies and fills known sizes in every direction and prints the bytes per direction, so that a test compares them with the
+// recording.
 //
 //   routes [TIMES=20]
 //

@@ -1,9 +1,9 @@
-// HSA without HIP, by a program that trusts what the standard says of a new queue: both indices are 0, so its first packet goes
-// to slot 0 and its first doorbell is 0. Nothing else writes packets.
+// HSA without HIP. The program relies on the standard's state of a new queue: both indices are 0, so it writes its first packet
+// to slot 0 and rings its first doorbell with 0. Nothing else writes packets.
 //
 //   slot_zero [QUEUES=4]
 //
-// Prints for each queue its indices as it was made, and whether its packets completed, in order.
+// Prints for each queue its initial indices, and whether its packets completed in order.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <stdint.h>

@@ -1,5 +1,4 @@
-// Stresses sharing the run-time's one tracer callback: this program contains a tool, as a program linked to
-// roctracer does.
+// Shares the run-time's only tracer callback: this program contains a tool, like a program linked to roctracer.
 //
 //   two_tools before|after|handle
 //

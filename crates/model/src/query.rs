@@ -1,7 +1,7 @@
 //! The filter language: words, regular expressions and comparisons, joined by and, or, not.
 //!
 //! `gemm & dur>1ms & stream=3 !~memset` is a valid filter. The parser is total: any text gives a filter or an error
-//! with its column and what was expected. A term on a field that a thing does not have says nothing about it.
+//! with its column and what was expected. A term does not apply to an item that lacks its field.
 
 pub mod complete;
 mod field;
@@ -13,26 +13,26 @@ use regex::Regex;
 pub use self::field::{Field, Kind};
 pub use self::launches::Launches;
 
-/// A filter that was understood.
+/// A parsed filter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// As it was typed.
+    /// The filter as typed.
     pub source: String,
-    /// The terms that all must pass, as they were typed; those joined by `|` are one.
+    /// Terms joined by `&`, as typed; terms joined by `|` count as one.
     pub terms: Vec<String>,
     expr: Option<Expr>,
 }
 
-/// Why a text is no filter.
+/// A parse error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Where, in characters from 0.
+    /// Column of the error, in characters from 0.
     pub column: usize,
-    /// What is wrong and what was expected.
+    /// The error, and what the parser expected.
     pub message: String,
 }
 
-/// A filter's text with each word `@name` written out, where there is a preset of that name.
+/// A filter's text with each `@name` replaced by the preset of that name, if it exists.
 pub fn with_presets(source: &str, presets: &[(String, String)]) -> String {
     let mut out = String::new();
     let mut rest = source;
@@ -62,13 +62,13 @@ enum Expr {
     Name(Text),
     Number(Field, Vec<Bounds>, bool),
     Text(Field, Vec<Text>, bool),
-    /// A hardware counter or a metric computed from some, by its name.
+    /// A hardware counter, or a metric computed from counters, by its name.
     Counter(String, Vec<Bounds>, bool),
-    /// Known of the row that a launch belongs to.
+    /// Decided by the row that a launch belongs to.
     Known(bool),
 }
 
-/// A stretch of numbers, each end with or without itself.
+/// A range of numbers; each end is included or excluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bounds {
     low: f64,
@@ -78,7 +78,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Whether any number between `from` and `to` is in range.
+    /// Whether the range contains any number between `from` and `to`.
     fn meets(self, from: f64, to: f64) -> bool {
         let above = to > self.low || (self.low_included && to >= self.low);
         let below = from < self.high || (self.high_included && from <= self.high);
@@ -88,14 +88,14 @@ impl Bounds {
 
 #[derive(Clone, Debug)]
 enum Text {
-    /// Contained; in any case when the word has no capital.
+    /// Contains the word; case is ignored if the word has no capital.
     Word(String),
-    /// Contained as it is.
+    /// Contains the text, with its case.
     Exact(String),
     Regex(Regex),
-    /// Letters in this order.
+    /// Contains these letters in this order (fuzzy).
     Fuzzy(Vec<char>),
-    /// The whole text, `*` for any part, in any case.
+    /// Matches the whole text; `*` matches any part; case is ignored.
     Glob(String),
 }
 
@@ -144,18 +144,18 @@ fn matches_glob(glob: &str, text: &str) -> bool {
     true
 }
 
-/// What a thing says when asked for a field.
+/// An item's value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// It has no such field.
+    /// The item has no such field.
     None,
     /// A number in base units.
     Number(f64),
-    /// Any of the numbers between.
+    /// Any number between these two.
     Between(f64, f64),
     /// A text.
     Text(&'a str),
-    /// Another one for each launch that the thing stands for.
+    /// A different value for each launch of the item.
     Varies,
 }
 
@@ -164,46 +164,46 @@ impl Value<'_> {
     pub const fn whole(value: u64) -> Self {
         Self::Number(value as f64)
     }
-    /// A number, if there is one.
+    /// A number, if known.
     pub fn maybe(value: Option<u64>) -> Self {
         value.map_or(Self::None, Self::whole)
     }
 }
 
-/// What a thing says when asked for a hardware counter.
+/// An item's value of a hardware counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counted {
-    /// Nothing is counted of such things.
+    /// Items of this kind have no counters.
     Never,
-    /// It was not counted.
+    /// The counter was not collected for this item.
     Not,
-    /// This, in the mean.
+    /// The mean.
     Value(f64),
 }
 
-/// A thing that can be filtered.
+/// An item that a filter can test.
 pub trait Subject {
-    /// Whether any of its names passes the test.
+    /// Whether any name of the item passes the test.
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool;
-    /// Whether its names are compared.
+    /// Whether the item has names to compare.
     fn is_named(&self) -> bool {
         true
     }
-    /// Its value for a field.
+    /// The item's value of a field.
     fn value(&self, field: Field) -> Value<'_>;
-    /// Its mean of a hardware counter, or its value of a metric computed from some.
+    /// The item's mean of a hardware counter, or its value of a metric computed from counters.
     fn counter(&self, _name: &str) -> Counted {
         Counted::Never
     }
 }
 
-/// A number with its unit as a field has them, in base units: `1ms`, `5GB/s`.
+/// Parses a number with a field's unit (`1ms`, `5GB/s`) into base units.
 pub fn amount(field: Field, text: &str) -> Result<f64, Error> {
     parse::number(field, text.trim(), 0).map(|number| number.0)
 }
 
 impl Filter {
-    /// Reads a filter; an empty one lets all pass.
+    /// Parses a filter; an empty one passes every item.
     pub fn parse(source: &str) -> Result<Self, Error> {
         let (expr, terms) = parse::parse(source)?.map_or_else(Default::default, |(expr, terms)| (Some(expr), terms));
         Ok(Self {
@@ -218,31 +218,31 @@ impl Filter {
     pub fn without(&self, term: usize) -> Self {
         let left = self.terms.iter().enumerate().filter(|(at, _)| *at != term);
         let left: Vec<&str> = left.map(|(_, term)| term.as_str()).collect();
-        // Parts of a filter are filters.
+        // Each part of a filter is itself a filter.
         Self::parse(&left.join(" ")).unwrap_or_default()
     }
 
-    /// Whether it lets all pass.
+    /// Whether every item passes.
     pub fn is_empty(&self) -> bool {
         self.expr.is_none()
     }
 
-    /// Whether a thing passes.
+    /// Whether an item passes.
     pub fn accepts(&self, subject: &dyn Subject) -> bool {
         self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
     }
 
-    /// Whether it asks for any name.
+    /// Whether any term compares names.
     pub fn has_names(&self) -> bool {
         self.expr.as_ref().is_some_and(Expr::has_names)
     }
 
-    /// Whether it asks for names alone.
+    /// Whether all terms compare names.
     pub fn names_only(&self) -> bool {
         self.expr.as_ref().is_none_or(Expr::names_only)
     }
 
-    /// Whether a thing that is only a text passes.
+    /// Whether an item that is only a text passes.
     pub fn accepts_text(&self, text: &str) -> bool {
         self.accepts(&text)
     }
@@ -282,7 +282,7 @@ impl Expr {
         }
     }
 
-    /// Yes, no, or nothing to say.
+    /// Passes, fails, or `None` if no term applies to the item.
     fn test(&self, subject: &dyn Subject) -> Option<bool> {
         match self {
             Self::Or(parts) => join(parts.iter().map(|part| part.test(subject)), true),
@@ -316,7 +316,7 @@ impl Expr {
     }
 }
 
-/// The first part that says `decisive` decides; parts with nothing to say are left out.
+/// The first part equal to `decisive` decides; parts that do not apply are skipped.
 fn join(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
     let mut said = None;
     for part in parts.flatten() {
@@ -484,7 +484,7 @@ mod tests {
         ] {
             assert_eq!(Filter::parse(text).unwrap().accepts(&Counting), yes, "{text}");
         }
-        // Of other things nothing is counted: the term says nothing.
+        // Other items have no counters, so the term does not apply.
         assert!(Filter::parse("SQ_WAVES>1e6").unwrap().accepts_text("anything"));
     }
 }

@@ -1,17 +1,17 @@
-//! What may be meant by what was typed of a filter: fields, their values, presets. Pure.
+//! Completion of a partly typed filter: fields, their values, presets. Pure.
 
 use super::Field;
 
-/// What may stand in place of the word at the cursor.
+/// Candidates for the word at the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidates {
-    /// Where the word begins, in characters.
+    /// First column of the word, in characters.
     pub from: usize,
-    /// What may stand there.
+    /// The candidates.
     pub words: Vec<String>,
 }
 
-/// Values that some fields are known to have.
+/// Known values of some fields.
 fn values(field: Field) -> &'static [&'static str] {
     match field {
         Field::Dir => &["h2d", "d2h", "d2d", "h2h", "fill"],
@@ -21,7 +21,7 @@ fn values(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// Looks at the word that ends at the cursor; `presets` are names and filters.
+/// Completes the word that ends at the cursor; `presets` are names and filters.
 pub fn candidates(line: &str, cursor: usize, presets: &[(String, String)]) -> Candidates {
     let typed: Vec<char> = line.chars().take(cursor).collect();
     let is_edge = |c: &char| c.is_whitespace() || "&|!(),".contains(*c);
@@ -35,7 +35,7 @@ pub fn candidates(line: &str, cursor: usize, presets: &[(String, String)]) -> Ca
         let words = fits.map(|preset| format!("({})", preset.1)).collect();
         return Candidates { from, words };
     }
-    // After a list's comma the field is that of the list.
+    // After a comma in a list, the field is the list's.
     let begin: String = typed.iter().collect();
     let list = begin.rsplit(|c: char| c.is_whitespace() || "&|!(".contains(c)).next();
     if let Some((field, given)) = list.and_then(|list| list.split_once('=')) {
@@ -56,8 +56,8 @@ pub fn candidates(line: &str, cursor: usize, presets: &[(String, String)]) -> Ca
     Candidates { from, words }
 }
 
-/// The line with the word at the cursor completed as far as all candidates agree (to the whole of the first when they
-/// agree on no more than was typed), and where the cursor is then; none when nothing is known.
+/// The line with the word at the cursor completed to the candidates' common prefix, or to the first candidate if that
+/// prefix adds nothing; and the new cursor. `None` without candidates.
 pub fn complete(line: &str, cursor: usize, presets: &[(String, String)]) -> Option<(String, usize)> {
     let found = candidates(line, cursor, presets);
     let first = found.words.first()?;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(completed("dir=d").as_deref(), Some("dir=d2"));
         assert_eq!(completed("dir=h2d,f").as_deref(), Some("dir=h2d,fill"));
         assert_eq!(completed("!@ge").as_deref(), Some("!(gemm | Cijk)"));
-        // As far as all agree.
+        // The common prefix.
         assert_eq!(completed("str").as_deref(), Some("stream"));
         assert_eq!(completed("zzz"), None);
         assert_eq!(completed(""), None);

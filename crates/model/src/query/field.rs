@@ -1,6 +1,6 @@
-//! The fields that a filter may name.
+//! The fields of the filter language.
 
-/// What kind of value a field has.
+/// Type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number without unit.
@@ -21,15 +21,15 @@ macro_rules! fields {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Field {
             $(#[doc = $help] $Name,)*
-            /// `total` with a per cent sign: share of the whole.
+            /// `total` with a percent sign: share of the whole.
             Share,
         }
 
         impl Field {
-            /// All fields that can be typed, with a word of help.
+            /// All fields, each with a short help text.
             pub const ALL: &[(Self, &str, &str)] = &[$((Self::$Name, $word, $help),)*];
 
-            /// What kind of value it has.
+            /// Type of its value.
             pub const fn kind(self) -> Kind {
                 match self {
                     $(Self::$Name => Kind::$kind,)*
@@ -37,7 +37,7 @@ macro_rules! fields {
                 }
             }
 
-            /// Whether each launch, copy or call of a row has a value of it.
+            /// Whether each launch, copy or call of a row has its own value.
             pub const fn is_of_each(self) -> bool {
                 matches!(
                     self,
@@ -46,7 +46,7 @@ macro_rules! fields {
                 ) || self.is_of_place()
             }
 
-            /// Whether it says where something ran.
+            /// Whether it names a place of execution: GPU, queue, stream, process.
             pub const fn is_of_place(self) -> bool {
                 matches!(self, Self::Dev | Self::Stream | Self::Queue | Self::Pid | Self::Rank)
             }
@@ -56,7 +56,7 @@ macro_rules! fields {
                 Self::ALL.iter().find(|field| field.1 == word).map(|field| field.0)
             }
 
-            /// How it is typed.
+            /// Its name in a filter.
             pub fn word(self) -> &'static str {
                 Self::ALL.iter().find(|field| field.0 == self).map_or("total", |field| field.1)
             }

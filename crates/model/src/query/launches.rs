@@ -1,4 +1,4 @@
-//! A filter on the launches of a row: what is known of the row is put in, and what differs from launch to launch is left.
+//! A filter on the launches of a row: terms that the row decides are resolved; terms that differ by launch remain.
 
 use super::{Expr, Field, Filter, Subject, Value};
 
@@ -13,14 +13,14 @@ pub enum Launches {
     Some(Filter),
 }
 
-/// What is known of a term before a launch is looked at.
+/// A term's result before any launch is tested.
 enum Reduced {
     Known(Option<bool>),
     Open(Expr),
 }
 
 impl Filter {
-    /// Which launches of a row pass; of the row, fields that differ from launch to launch are [`Value::Varies`].
+    /// Which launches of a row pass. The row's value of a field that differs by launch is [`Value::Varies`].
     pub fn launches(&self, row: &dyn Subject) -> Launches {
         match self.expr.as_ref().map(|expr| expr.reduced(row)) {
             None | Some(Reduced::Known(None | Some(true))) => Launches::All,
@@ -32,7 +32,7 @@ impl Filter {
         }
     }
 
-    /// Whether all fields that it asks for pass a test; names and counters do.
+    /// Whether all fields in the filter pass a test; names and counters always do.
     pub fn asks_only(&self, test: impl Fn(Field) -> bool + Copy) -> bool {
         self.expr.as_ref().is_none_or(|expr| expr.asks_only(test))
     }
@@ -64,7 +64,7 @@ impl Expr {
     }
 }
 
-/// The first part that says `decisive` decides; parts with nothing to say are left out.
+/// The first part equal to `decisive` decides; parts that do not apply are skipped.
 fn join(parts: &[Expr], row: &dyn Subject, decisive: bool) -> Reduced {
     let (mut said, mut open) = (None, Vec::new());
     for part in parts {

@@ -1,4 +1,4 @@
-//! The parser: recursive descent over characters, since what an operator is depends on what stands before it.
+//! The parser: recursive descent over characters, because an operator's meaning depends on the text before it.
 
 use regex::RegexBuilder;
 
@@ -7,12 +7,12 @@ use super::{Bounds, Error, Expr, Text};
 use roctop_trace::{spelling, units};
 
 const DEEPEST: usize = 64;
-/// Words that join terms in other languages.
+/// Words that join terms in other filter languages.
 const JOINING_WORDS: [(&str, &str); 3] = [("and", "a blank or &"), ("or", "|"), ("not", "!")];
-/// How to look for a text that reads as something else.
+/// Hint: how to search for a text that parses as something else.
 const QUOTE_IT: &str = "quote it to search text";
 
-/// Reads a filter: what it says, and the texts of the terms that all must pass; none for one that says nothing.
+/// Parses a filter into its expression and the texts of the terms joined by `&`; `None` for an empty one.
 pub(super) fn parse(source: &str) -> Result<Option<(Expr, Vec<String>)>, Error> {
     let mut parser = Parser {
         chars: source.chars().collect(),
@@ -36,7 +36,7 @@ struct Parser {
     chars: Vec<char>,
     at: usize,
     depth: usize,
-    /// The terms of the outermost level, as they were typed.
+    /// The outermost terms, as typed.
     terms: Vec<String>,
 }
 
@@ -96,13 +96,13 @@ impl Parser {
         })
     }
 
-    /// What was typed from `begin` on.
+    /// The text from `begin` to here.
     fn text(&self, begin: usize) -> String {
         let text: String = self.chars[begin..self.at].iter().collect();
         text.trim().to_string()
     }
 
-    /// A term, whose text is kept if it is one of the outermost.
+    /// Parses a term; keeps its text if it is an outermost one.
     fn outer_term(&mut self) -> Result<Expr, Error> {
         let begin = self.at;
         let expr = self.unary()?;
@@ -162,7 +162,7 @@ impl Parser {
         }
     }
 
-    /// A field with its comparison, or a word.
+    /// Parses a field with its comparison, or a word.
     fn term(&mut self) -> Result<Expr, Error> {
         let begin = self.at;
         while self.peek().is_some_and(|c| c.is_ascii_alphanumeric()) {
@@ -197,13 +197,13 @@ impl Parser {
         Ok(Expr::Name(Text::Word(word)))
     }
 
-    /// Whether arguments of a template follow, as in `vec<float>` and `Cijk<3>`.
+    /// Whether template arguments follow, as in `vec<float>` and `Cijk<3>`.
     fn is_template(&self) -> bool {
         let rest = self.chars[self.at..].iter().take_while(|c| !c.is_whitespace());
         self.peek() == Some('<') && rest.skip(1).any(|c| *c == '>')
     }
 
-    /// An error if what follows is a comparison with a field that there is not.
+    /// An error if a comparison with an unknown field follows.
     fn refuse_unknown_field(&mut self) -> Result<(), Error> {
         let begin = self.at;
         while self.peek().is_some_and(|c| c.is_alphanumeric() || c == '_') {
@@ -216,7 +216,7 @@ impl Parser {
         let Some(operator) = self.operator().filter(|_| !word.is_empty() && !is_template) else {
             return Ok(());
         };
-        // Behind a blank these begin a term: a regular expression.
+        // After a blank these begin a regular expression.
         if operator.ends_with('~') && is_apart {
             return Ok(());
         }
@@ -239,8 +239,8 @@ impl Parser {
         }
     }
 
-    /// A hardware counter with its comparison: a name that begins with a capital, an operator, numbers. None when it is
-    /// something else, as the word `Cijk<float>`.
+    /// Parses a hardware counter with its comparison: a name with a capital initial, an operator, numbers. `None` for
+    /// other text, such as the word `Cijk<float>`.
     fn counter(&mut self) -> Option<Expr> {
         let begin = self.at;
         if !self.peek()?.is_ascii_uppercase() {
@@ -260,8 +260,8 @@ impl Parser {
         Some(Expr::Counter(name, bounds?, operator == "!="))
     }
 
-    /// The operator behind a field, with or without blanks around it. `~` and `!~` behind a number and a blank begin a term of
-    /// their own.
+    /// Parses the operator after a field, with or without blanks around it. After a number and a blank, `~` and `!~` begin a
+    /// new term.
     fn operator_of(&mut self, field: Field) -> Option<&'static str> {
         let begin = self.at;
         self.space();
@@ -351,7 +351,7 @@ impl Parser {
         Ok(value.split(',').map(|part| Text::Glob(part.to_lowercase())).collect())
     }
 
-    /// Characters to the next blank or operator between terms.
+    /// The text up to the next blank, or operator between terms.
     fn run(&mut self) -> String {
         let begin = self.at;
         while self
@@ -390,7 +390,7 @@ impl Parser {
         regex(&source, caseless, begin + 1)
     }
 
-    /// A regular expression without delimiters: to the next blank, with its brackets balanced.
+    /// Parses a regular expression without delimiters: up to the next blank outside brackets.
     fn bare_regex(&mut self) -> Result<Text, Error> {
         let begin = self.at;
         let mut depth = 0usize;
@@ -444,7 +444,7 @@ fn expected(field: Field) -> &'static str {
     }
 }
 
-/// One number or range of a counter's comparison.
+/// Parses a number or range of a counter's comparison.
 fn counted(operator: &str, part: &str) -> Option<Bounds> {
     let number = |text: &str| -> Option<f64> {
         let (digits, factor) = match text.chars().next_back()? {
@@ -475,7 +475,7 @@ fn counted(operator: &str, part: &str) -> Option<Bounds> {
     })
 }
 
-/// One number or range of a comparison, and whether it was in per cent.
+/// Parses a number or range of a comparison, and whether it is a percentage.
 fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bounds, bool), Error> {
     let equal = operator == "=" || operator == "!=";
     let (low, high, percent) = if let Some(at) = part.find("..").filter(|_| equal) {
@@ -512,7 +512,7 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
     ))
 }
 
-/// A number with its unit, in base units, and whether that unit was per cent.
+/// Parses a number with its unit into base units, and whether it is a percentage.
 pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bool), Error> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
@@ -567,7 +567,7 @@ fn size(unit: &str) -> Option<f64> {
 mod tests {
     use crate::query::Filter;
 
-    /// What each input is: a filter with this number of terms, or an error whose message has this.
+    /// Each input, with its number of terms, or with a part of the error's message.
     const INPUTS: [(&str, Result<usize, &str>); 50] = [
         ("gemm", Ok(1)),
         ("gemm dur>700us dev=0", Ok(3)),
