@@ -124,18 +124,12 @@ impl Bucket {
         self.name(&kinds[..known]);
     }
 
-    /// Stores the greatest of these kinds; of equal ones, the first.
+    /// Stores the greatest of these kinds.
     fn name(&mut self, kinds: &[(u32, u64)]) {
-        let mut greatest = [(0, 0); KINDS];
-        greatest[0].0 = kinds.first().map_or(0, |kind| kind.0);
-        for &(what, nanos) in kinds {
-            if let Some(at) = greatest.iter().position(|kind| kind.1 < nanos) {
-                greatest[at..].rotate_right(1);
-                greatest[at] = (what, nanos);
-            }
-        }
+        let greatest = greatest(kinds);
+        let per_nano = WHOLE as f64 / self.busy.max(1) as f64;
         self.what = greatest.map(|kind| kind.0);
-        self.shares = greatest.map(|kind| scale(kind.1, WHOLE, self.busy).min(WHOLE) as u16);
+        self.shares = greatest.map(|kind| (kind.1 as f64 * per_nano).min(WHOLE as f64) as u16);
     }
 
     /// The share `part / whole` of the bucket, without begins.
@@ -161,33 +155,49 @@ fn scale(value: u64, part: u64, whole: u64) -> u64 {
     )
 }
 
-/// Number of kinds that the open bucket of the finest level distinguishes.
+/// The kinds with the most ns, greatest first; of equal ones, the first. At most [`SLOTS`] kinds. Selects instead of
+/// branches, which the CPU could not predict.
+fn greatest(kinds: &[(u32, u64)]) -> [(u32, u64); KINDS] {
+    const PLACE: u64 = SLOTS as u64 - 1;
+    let mut keys = [PLACE; KINDS];
+    for (at, (_, nanos)) in (0..).zip(kinds) {
+        let mut key = nanos.saturating_mul(SLOTS as u64) & !PLACE | (PLACE - at);
+        for kept in &mut keys {
+            (*kept, key) = ((*kept).max(key), (*kept).min(key));
+        }
+    }
+    keys.map(|key| {
+        let kind = kinds.get((PLACE - (key & PLACE)) as usize).copied().unwrap_or_default();
+        if key > PLACE { kind } else { (kind.0, 0) }
+    })
+}
+
+/// Number of kinds that an open bucket distinguishes; a power of two.
 const SLOTS: usize = 8;
 
-/// Open bucket of the finest level, to which all work is added. A kind maps to a slot by its number, so no search is
-/// needed.
+/// Open bucket of a level. A kind maps to a slot by its number, so no search is needed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Finest {
+struct Open {
     busy: u64,
     count: u32,
     slots: [(u32, u64); SLOTS],
 }
 
-impl Finest {
+impl Open {
     #[inline]
     fn add(&mut self, what: u32, nanos: u64, begins: bool) {
         self.busy = self.busy.saturating_add(nanos);
         self.count = self.count.saturating_add(u32::from(begins));
-        let (held, sum) = &mut self.slots[what as usize % SLOTS];
-        // Selects instead of branches, which the CPU could not predict. The greater kind keeps the slot.
-        let is_held = *held == what;
-        let is_kept = is_held || *sum > nanos;
-        *sum = if is_held {
-            sum.saturating_add(nanos)
-        } else {
-            nanos.max(*sum)
-        };
-        *held = if is_kept { *held } else { what };
+        put(&mut self.slots[what as usize % SLOTS], what, nanos);
+    }
+
+    /// Adds another open bucket.
+    fn absorb(&mut self, other: &Self) {
+        self.busy = self.busy.saturating_add(other.busy);
+        self.count = self.count.saturating_add(other.count);
+        for (slot, &(what, nanos)) in self.slots.iter_mut().zip(&other.slots) {
+            put(slot, what, nanos);
+        }
     }
 
     const fn is_empty(&self) -> bool {
@@ -208,6 +218,20 @@ impl Finest {
         }
         bucket
     }
+}
+
+/// Adds ns of a kind to its slot. The greater kind keeps the slot. Selects instead of branches, which the CPU could not
+/// predict.
+#[inline]
+fn put((held, sum): &mut (u32, u64), what: u32, nanos: u64) {
+    let is_held = *held == what;
+    let is_kept = is_held || *sum > nanos || *sum == nanos && *held != 0;
+    *sum = if is_held {
+        sum.saturating_add(nanos)
+    } else {
+        nanos.max(*sum)
+    };
+    *held = if is_kept { *held } else { what };
 }
 
 type Block = [Bucket; BLOCK];
@@ -302,10 +326,8 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
-    /// Open bucket and its number, for all levels except the finest.
-    open: [(u64, Bucket); LEVELS],
-    /// Open bucket of the finest level and its number.
-    finest: (u64, Finest),
+    /// Open bucket of each level and its number.
+    open: [(u64, Open); LEVELS],
     reach: Reach,
 }
 
@@ -333,10 +355,7 @@ impl Pyramid {
         // Most work is short.
         let index = span.begin >> FINEST_BITS;
         if end.saturating_sub(1).max(span.begin) >> FINEST_BITS == index {
-            if self.finest.0 != index {
-                self.turn_finest(index);
-            }
-            return self.finest.1.add(what, end - span.begin, begins);
+            return self.open(0, index).add(what, end - span.begin, begins);
         }
         self.add_slowly(Span { end, ..span }, what, begins);
     }
@@ -360,12 +379,7 @@ impl Pyramid {
                 let low = (index << shift).max(span.begin);
                 let high = ((index + 1) << shift).min(end);
                 let (nanos, begins) = (high.saturating_sub(low), begins && index == first);
-                if is_short && number == 0 {
-                    if self.finest.0 != index {
-                        self.turn_finest(index);
-                    }
-                    self.finest.1.add(what, nanos, begins);
-                } else if is_short {
+                if is_short {
                     self.open(number, index).add(what, nanos, begins);
                 } else if let Some(bucket) = self.levels[number].bucket(index) {
                     bucket.add(what, nanos, begins);
@@ -397,22 +411,9 @@ impl Pyramid {
         }
     }
 
-    /// Opens the next bucket of the finest level.
-    #[inline(never)]
-    fn turn_finest(&mut self, index: u64) {
-        let (old, bucket) = std::mem::replace(&mut self.finest, (index, Finest::default()));
-        if !bucket.is_empty() {
-            let bucket = bucket.bucket();
-            if let Some(place) = self.levels[0].bucket(old) {
-                place.merge(&bucket);
-            }
-            self.open(1, old >> FACTOR).merge(&bucket);
-        }
-    }
-
     /// Returns the open bucket of a level, after moving it to `index`.
     #[inline]
-    fn open(&mut self, level: usize, index: u64) -> &mut Bucket {
+    fn open(&mut self, level: usize, index: u64) -> &mut Open {
         // Most work continues where the previous work ended.
         if self.open[level].0 != index {
             self.turn(level, index);
@@ -423,13 +424,13 @@ impl Pyramid {
     /// Opens another bucket of a level.
     #[inline(never)]
     fn turn(&mut self, level: usize, index: u64) {
-        let (old, bucket) = std::mem::replace(&mut self.open[level], (index, Bucket::default()));
-        if !bucket.is_empty() {
+        let (old, open) = std::mem::replace(&mut self.open[level], (index, Open::default()));
+        if !open.is_empty() {
             if let Some(place) = self.levels[level].bucket(old) {
-                place.merge(&bucket);
+                place.merge(&open.bucket());
             }
             if level + 1 < LEVELS {
-                self.open(level + 1, old >> FACTOR).merge(&bucket);
+                self.open(level + 1, old >> FACTOR).absorb(&open);
             }
         }
     }
@@ -437,16 +438,15 @@ impl Pyramid {
     /// Open buckets that count for a level: its own and those of all levels below.
     fn opened(&self, level: usize) -> Vec<(u64, Bucket)> {
         let mut out: Vec<(u64, Bucket)> = Vec::with_capacity(LEVELS);
-        let finest = (self.finest.0, self.finest.1.bucket());
         for below in (0..=level).rev() {
-            let (index, bucket) = if below == 0 { &finest } else { &self.open[below] };
+            let (index, open) = &self.open[below];
             let index = index >> (FACTOR * (level - below) as u32);
-            if bucket.is_empty() || index / (BLOCK as u64) < self.levels[level].since {
+            if open.is_empty() || index / (BLOCK as u64) < self.levels[level].since {
                 continue;
             }
             match out.iter_mut().find(|known| known.0 == index) {
-                Some(known) => known.1.merge(bucket),
-                None => out.push((index, *bucket)),
+                Some(known) => known.1.merge(&open.bucket()),
+                None => out.push((index, open.bucket())),
             }
         }
         out
