@@ -107,6 +107,12 @@ pub enum Format {
     Rocpd,
     /// Parquet files in folders by kind, host and rank.
     Parquet,
+    /// A trace as PyTorch's profiler (Kineto) writes it on ROCm.
+    Kineto,
+    /// A profile for pprof: GPU time by stack of ROC-TX ranges.
+    Pprof,
+    /// Collapsed stacks for flame graphs: GPU time by stack of ROC-TX ranges.
+    Collapsed,
 }
 
 impl From<Format> for export::Format {
@@ -117,6 +123,9 @@ impl From<Format> for export::Format {
             Format::Pftrace => Self::Pftrace,
             Format::Rocpd => Self::Rocpd,
             Format::Parquet => Self::Parquet,
+            Format::Kineto => Self::Kineto,
+            Format::Pprof => Self::Pprof,
+            Format::Collapsed => Self::Collapsed,
         }
     }
 }

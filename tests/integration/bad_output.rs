@@ -55,7 +55,7 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
             ..Made::default()
         },
     );
-    for format in ["csv", "json", "pftrace", "rocpd", "parquet"] {
+    for format in ["csv", "json", "pftrace", "rocpd", "parquet", "kineto"] {
         let Some(small) = Small::mount(&format!("full-{format}"), "256k") else {
             return;
         };

@@ -3,6 +3,9 @@
 mod all;
 mod csv;
 mod json;
+mod kineto;
 mod libraries;
 mod perfetto;
+mod pprof;
+mod ranges;
 mod seed;

@@ -8,6 +8,8 @@ pub(crate) mod directory;
 pub(crate) mod made;
 mod memory;
 pub(crate) mod patience;
+pub(crate) mod protobuf;
+pub(crate) mod python;
 pub(crate) mod recorded;
 pub(crate) mod records;
 pub(crate) mod rig;

@@ -180,7 +180,7 @@ collector: {}; ROCm 5.2 to 7.x on x86-64 with glibc
   counters: rocprofiler-sdk 0.4 to 1.x, loaded when counters are asked for and it is there
 drop-in libroctracer64 and libroctx64: {}
 hardware checks (doctor --gpu): {}
-exports: csv, json, pftrace, rocpd, parquet",
+exports: csv, json, pftrace, rocpd, parquet, kineto, pprof, collapsed",
             env!("CARGO_PKG_VERSION"),
             carried(!COLLECTOR.is_empty()),
             carried(drop_in::file("lib/libroctracer64.so.4").is_some()),

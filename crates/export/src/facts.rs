@@ -29,6 +29,8 @@ pub struct ProcessFacts {
     pub nodes: BTreeMap<u32, u32>,
     /// First calibration, CLOCK_BOOTTIME ns: shortly after the start of the process.
     pub since: Option<u64>,
+    /// CLOCK_REALTIME minus CLOCK_BOOTTIME at the first calibration that has both, ns.
+    wall: Option<i64>,
     symbols: HashMap<String, Vec<KernelSymbol>>,
 }
 
@@ -66,6 +68,11 @@ impl ProcessFacts {
         }
     }
 
+    /// CLOCK_REALTIME at a CLOCK_BOOTTIME, ns; the latter itself if their difference is unknown.
+    pub(crate) fn wall_time(&self, at: u64) -> u64 {
+        at.saturating_add_signed(self.wall.unwrap_or(0))
+    }
+
     /// Symbol of a kernel.
     pub fn symbol(&self, mangled: &str, group_size: u32) -> Option<&KernelSymbol> {
         let symbols = self.symbols.get(mangled)?;
@@ -81,6 +88,8 @@ impl RawSink for Facts {
             Raw::Calibration(words) => {
                 let at = words[clock::BOOTTIME];
                 known.since = Some(known.since.map_or(at, |since| since.min(at)));
+                let wall = Some(words[clock::REALTIME]).filter(|wall| *wall > 0);
+                known.wall = known.wall.or(wall.map(|wall| wall.wrapping_sub(at).cast_signed()));
             }
             Raw::Text(id, text) => {
                 known.strings.insert(*id, String::from_utf8_lossy(text).into_owned());

@@ -11,7 +11,7 @@ pub(super) mod object;
 pub(super) mod record;
 mod sampled;
 pub(super) mod strings;
-mod writer;
+pub(super) mod writer;
 
 use self::writer::{list, text};
 use super::config;

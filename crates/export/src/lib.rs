@@ -4,6 +4,7 @@
 
 pub mod agent_info;
 mod arguments;
+mod collapsed;
 pub mod collect;
 mod config;
 mod counted;
@@ -12,9 +13,11 @@ mod error;
 pub mod facts;
 mod files;
 mod gauges;
+mod gpu_time;
 mod head;
 pub mod hosts;
 mod json;
+mod kineto;
 mod level;
 mod nesting;
 mod numbers;
@@ -23,6 +26,9 @@ pub mod options;
 mod parquet;
 mod pc_samples;
 mod perfetto;
+mod pprof;
+mod protobuf;
+mod range_stacks;
 pub mod records;
 mod rocpd;
 pub mod run;
@@ -180,6 +186,9 @@ fn write_process(
                 let path = files.path("results.db");
                 files.write_at(path, &|path| rocpd::write(view, &head, path))?;
             }
+            Format::Kineto => files.write("kineto.pt.trace.json", &|out| kineto::write(view, stem, out))?,
+            Format::Pprof => files.write("gpu.pb.gz", &|out| pprof::write(view, out))?,
+            Format::Collapsed => files.write("gpu.collapsed.txt", &|out| collapsed::write(view, out))?,
             Format::Parquet => {
                 let base = stem.with_file_name("parquet");
                 let name = stem.file_name().unwrap_or_default().to_string_lossy();

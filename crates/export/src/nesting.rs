@@ -55,10 +55,11 @@ pub(crate) fn rows(
         .map(|(text, id)| Region { text: *text, id: *id })
         .collect();
     regions.sort_unstable_by_key(|region| region.id);
-    let next = sweep.next;
+    let (next, stacks) = (sweep.next, sweep.stacks);
     number_late(collected, wanted, &late.finish()?, next, &mut sink)?;
     Ok(Rows {
         regions,
+        stacks,
         ..sink.finish()?
     })
 }

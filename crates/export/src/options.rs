@@ -20,6 +20,12 @@ pub enum Format {
     Rocpd,
     /// Parquet tables, in folders by kind, host and rank.
     Parquet,
+    /// The Chrome trace of PyTorch's profiler.
+    Kineto,
+    /// A profile of GPU time by stack of ranges, for pprof.
+    Pprof,
+    /// GPU time by stack of ranges, a line each.
+    Collapsed,
 }
 
 /// Release whose columns and names the files have.

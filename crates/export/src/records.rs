@@ -2,6 +2,7 @@
 
 use super::collect::Event;
 use super::options::{Kind, LIBRARIES, library};
+use super::range_stacks::{Enclosing, RangeStacks};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
 use roctop_ring::record::{Domain, flag};
@@ -24,8 +25,10 @@ pub struct Row<T> {
     pub id: u64,
     /// Id of the enclosing call or range, 0 if none.
     pub ancestor: u64,
-    /// Innermost enclosing push/pop range.
+    /// Innermost enclosing push/pop range or mark that names kernels.
     pub region: Option<Region>,
+    /// Innermost enclosing push/pop range.
+    pub(crate) range: Enclosing,
 }
 
 /// A push/pop range that encloses a record.
@@ -119,6 +122,8 @@ pub struct Rows {
     pub(crate) scratches: Sorted<Row<Scratch>>,
     /// Texts that name kernels, with the number of their first marker, sorted by number.
     pub(crate) regions: Vec<Region>,
+    /// Stacks of push/pop ranges.
+    pub(crate) stacks: RangeStacks,
     /// Operations that were called.
     pub(crate) operations: BTreeSet<OperationId>,
     /// Begin of the first row and end of the last one; `None` without rows.
@@ -141,6 +146,7 @@ pub(super) struct RecordIds {
     pub(super) id: u64,
     pub(super) ancestor: u64,
     pub(super) region: Option<Region>,
+    pub(super) range: Enclosing,
 }
 
 /// Rows of one kind.
@@ -268,6 +274,7 @@ impl<'a> Sink<'a> {
             allocations: self.allocations.rows.finish()?,
             scratches: self.scratches.rows.finish()?,
             regions: Vec::new(),
+            stacks: RangeStacks::default(),
             operations: self.operations,
             times: self.times,
         })
@@ -297,5 +304,6 @@ where
         id: place.id,
         ancestor: place.ancestor,
         region: place.region,
+        range: place.range,
     }
 }

@@ -105,6 +105,11 @@ impl<'a> Scope<'a> {
         self.is_wanted(Span { begin: at, end: at })
     }
 
+    /// Begin of the first record of the recording.
+    pub(crate) const fn origin(&self) -> u64 {
+        self.first
+    }
+
     /// Origin of the process's periods: its first calibration.
     pub fn since(&self) -> u64 {
         self.facts.since.unwrap_or(self.first)

@@ -37,7 +37,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ),
     (
         "export",
-        "csv|json|pftrace|rocpd|parquet [DIR]",
+        "csv|json|pftrace|rocpd|parquet|kineto|pprof|collapsed [DIR]",
         "write whole records: those that pass the filter, in the range",
     ),
     ("diff", "RECORDING", "compare with a recording"),
@@ -251,7 +251,16 @@ pub(crate) fn expected(typed: &str) -> Option<String> {
 }
 
 /// Formats of whole records, as the command line names them.
-const FORMATS: [&str; 5] = ["csv", "json", "pftrace", "rocpd", "parquet"];
+const FORMATS: [&str; 8] = [
+    "csv",
+    "json",
+    "pftrace",
+    "rocpd",
+    "parquet",
+    "kineto",
+    "pprof",
+    "collapsed",
+];
 
 /// Markers that are proposed.
 const MAX_MARKERS: usize = 200;

@@ -4,6 +4,7 @@ use crate::kit::demo::{recording, roctop};
 use crate::kit::directory::place;
 use crate::kit::made;
 use crate::kit::made::{Counts, Made, make};
+use crate::kit::python::{python, run_python};
 use crate::kit::records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd, parquet_files};
 use crate::kit::table::Table;
 use crate::kit::trace::Trace;
@@ -11,7 +12,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn export_all(name: &str, recording: &Path) -> PathBuf {
     let out = place(name);
@@ -23,7 +23,7 @@ fn export_all(name: &str, recording: &Path) -> PathBuf {
         "-o",
         "t",
     ];
-    let formats = ["--format", "csv,json,pftrace,rocpd,parquet", "--stats"];
+    let formats = ["--format", "csv,json,pftrace,rocpd,parquet,kineto", "--stats"];
     let output = roctop(&[&words[..], &formats[..]].concat());
     assert!(output.status.success(), "{output:?}");
     out
@@ -117,6 +117,9 @@ fn every_format_says_what_is_not_recorded() {
     assert_eq!(csv.column("Incomplete"), [REASON]);
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
     assert_eq!(json["rocprofiler-sdk-tool"][0]["incomplete"][0], REASON);
+    let kineto: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(out.join("t_kineto.pt.trace.json")).unwrap()).unwrap();
+    assert_eq!(kineto["WARNING"][0], REASON);
     let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
     let expected = (trace.process, "INCOMPLETE".to_owned(), vec![REASON.to_owned()]);
     assert_eq!(trace.instants, [expected]);
@@ -223,27 +226,6 @@ fn what_was_measured_belongs_to_its_dispatches() {
         (series.len(), series[0]["samples"].as_array().unwrap().len() as u64),
         (1, counts.dispatches)
     );
-}
-
-/// A Python that has a module, if there is one: ROCTOP_PYTHON, or python3.
-fn python(module: &str) -> Option<String> {
-    let python = std::env::var("ROCTOP_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
-    let there = found.is_ok_and(|output| output.status.success());
-    if !there {
-        println!("skipped: {python} has no {module} ('pip install {module}', or name another with ROCTOP_PYTHON)");
-    }
-    there.then_some(python)
-}
-
-fn run_python(python: &str, script: &str, arguments: &[&str]) -> String {
-    let output = Command::new(python)
-        .args(["-c", script])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]

@@ -1,74 +1,7 @@
 //! Perfetto traces read back by a separate decoder, which also checks the rules that every trace has to follow.
 
+use super::protobuf::{Field, all, double, fields, number, text};
 use std::collections::BTreeMap;
-
-/// A field of a message.
-#[derive(Clone, Debug)]
-enum Field {
-    Number(u64),
-    Bytes(Vec<u8>),
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first().unwrap();
-        *bytes = rest;
-        value |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return value;
-        }
-    }
-    panic!("a number of more than ten bytes")
-}
-
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field)> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes);
-        let value = match key & 7 {
-            0 => Field::Number(varint(&mut bytes)),
-            1 => {
-                let (word, rest) = bytes.split_first_chunk::<8>().unwrap();
-                bytes = rest;
-                Field::Number(u64::from_le_bytes(*word))
-            }
-            2 => {
-                let length = varint(&mut bytes) as usize;
-                let (inner, rest) = bytes.split_at(length);
-                bytes = rest;
-                Field::Bytes(inner.to_vec())
-            }
-            other => panic!("wire type {other}"),
-        };
-        fields.push((key >> 3, value));
-    }
-    fields
-}
-
-fn number(fields: &[(u64, Field)], wanted: u64) -> Option<u64> {
-    fields.iter().find_map(|(field, value)| match value {
-        Field::Number(number) if *field == wanted => Some(*number),
-        _ => None,
-    })
-}
-
-/// A number with a point, cut.
-fn double(fields: &[(u64, Field)], wanted: u64) -> Option<u64> {
-    number(fields, wanted).map(|bits| f64::from_bits(bits) as u64)
-}
-
-fn all(fields: &[(u64, Field)], wanted: u64) -> Vec<Vec<u8>> {
-    let found = fields.iter().filter_map(|(field, value)| match value {
-        Field::Bytes(bytes) if *field == wanted => Some(bytes.clone()),
-        _ => None,
-    });
-    found.collect()
-}
-
-fn text(fields: &[(u64, Field)], wanted: u64) -> Option<String> {
-    all(fields, wanted).pop().map(|bytes| String::from_utf8(bytes).unwrap())
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Slice {

@@ -31,6 +31,6 @@ where
 }
 
 /// A quoted string.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

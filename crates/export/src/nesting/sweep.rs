@@ -3,6 +3,7 @@
 use super::Wanted;
 use crate::collect::Event;
 use crate::options::Kind;
+use crate::range_stacks::{Enclosing, RangeStacks};
 use crate::records::{RecordIds, Region};
 use crate::run::Run;
 use roctop_model::FastMap;
@@ -22,8 +23,10 @@ pub(super) struct Cause {
     owner: u64,
     /// Id of the nearest selected node around that.
     above: u64,
-    /// Enclosing push/pop range, selected or not.
+    /// Enclosing push/pop range or mark that names kernels, selected or not.
     region: Option<Region>,
+    /// Enclosing push/pop range.
+    range: Enclosing,
 }
 
 impl Cause {
@@ -33,6 +36,7 @@ impl Cause {
             id: self.owner,
             ancestor: self.above,
             region: self.region,
+            range: self.range,
         }
     }
 }
@@ -60,6 +64,8 @@ struct Open {
     is_hip: bool,
     /// For a push/pop range: itself.
     region: Option<Region>,
+    /// For a push/pop range: itself; for a call: the range around it.
+    range: Enclosing,
 }
 
 /// Open calls and ranges, and the next number.
@@ -73,6 +79,8 @@ pub(super) struct Sweep<'a> {
     marked: FastMap<ThreadId, Region>,
     /// Numbers of the first markers with these texts, if kernels are named by them.
     pub(super) texts: FastMap<TextId, u64>,
+    /// Stacks of push/pop ranges.
+    pub(super) stacks: RangeStacks,
     /// Recent calls, by correlation id.
     pub(super) recent: FastMap<u64, Cause>,
     order: VecDeque<u64>,
@@ -89,6 +97,7 @@ impl<'a> Sweep<'a> {
             open: FastMap::default(),
             marked: FastMap::default(),
             texts: FastMap::default(),
+            stacks: RangeStacks::default(),
             recent: FastMap::default(),
             order: VecDeque::new(),
             is_late: false,
@@ -176,12 +185,14 @@ impl<'a> Sweep<'a> {
             || (0, self.marked.get(&thread).copied()),
             |top| (top.cause.owner, top.region),
         );
+        let range = around.map_or_else(Enclosing::default, |top| top.range);
         let above_that = around.map_or(0, |top| top.cause.above);
         let is_hip = matches!(node, Node::Call { is_hip: true }) || around.is_some_and(|top| top.is_hip);
         let cause = Cause {
             owner: if is_wanted { id } else { above },
             above: if is_wanted { above } else { above_that },
             region,
+            range,
         };
         let is_renamed = self.wanted.rename;
         let mut named = |text| {
@@ -190,7 +201,7 @@ impl<'a> Sweep<'a> {
                 id: *self.texts.entry(text).or_insert(id),
             })
         };
-        let hold = |stack: &mut Vec<Open>, region| {
+        let hold = |stack: &mut Vec<Open>, region, range| {
             // No program nests this deeply.
             if stack.len() >= MAX_DEPTH {
                 return;
@@ -202,11 +213,18 @@ impl<'a> Sweep<'a> {
                 cause,
                 is_hip,
                 region,
+                range,
             });
         };
         match node {
-            Node::Call { .. } => hold(stack, region),
-            Node::Region(text) => hold(stack, named(text)),
+            Node::Call { .. } => hold(stack, region, range),
+            Node::Region(text) => {
+                let own = Enclosing {
+                    id,
+                    stack: self.stacks.inside(range.stack, text),
+                };
+                hold(stack, named(text), own);
+            }
             Node::Mark(text) => {
                 if let Some(named) = named(text) {
                     // It names what follows until the enclosing range ends.
@@ -231,6 +249,7 @@ impl<'a> Sweep<'a> {
             id,
             ancestor: above,
             region,
+            range,
         })
     }
 

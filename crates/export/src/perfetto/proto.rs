@@ -2,52 +2,10 @@
 //!
 //! Source: `protos/perfetto/trace` (trace_packet, track_event, track_descriptor, interned_data, debug_annotation).
 
+use crate::protobuf::Message;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
-
-/// A protobuf message under construction.
-#[derive(Default)]
-pub(super) struct Message(Vec<u8>);
-
-impl Message {
-    fn raw(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
-        self.raw(u64::from(field) << 3);
-        self.raw(value);
-        self
-    }
-
-    pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
-        self.raw(u64::from(field) << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
-        self.raw(u64::from(field) << 3 | 2);
-        self.raw(value.len() as u64);
-        self.0.extend(value);
-        self
-    }
-
-    pub(super) fn text(&mut self, field: u32, value: &str) -> &mut Self {
-        self.bytes(field, value.as_bytes())
-    }
-
-    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.bytes(field, &inner.0)
-    }
-}
 
 /// Value of an annotation.
 pub(super) enum Value<'a> {
@@ -109,8 +67,8 @@ impl<'w> Trace<'w> {
         );
         fill(&mut packet);
         let mut whole = Message::default();
-        whole.bytes(1, &packet.0);
-        self.out.write_all(&whole.0)
+        whole.bytes(1, packet.as_bytes());
+        self.out.write_all(whole.as_bytes())
     }
 
     /// Number of a name; `None` if there are too many, so that it is written in full.
@@ -246,8 +204,8 @@ impl<'w> Trace<'w> {
                     });
                 }
             });
-            if !new.0.is_empty() {
-                packet.bytes(12, &new.0);
+            if !new.as_bytes().is_empty() {
+                packet.bytes(12, new.as_bytes());
             }
         })
     }
@@ -268,22 +226,5 @@ impl<'w> Trace<'w> {
                 body.number(9, COUNTER).number(11, track).number(30, value);
             });
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_encoded_as_protobuf_says() {
-        let mut message = Message::default();
-        message.number(1, 150).text(2, "testing").fixed(47, 1);
-        let expected = [
-            &[0x08, 0x96, 0x01, 0x12, 0x07][..],
-            b"testing",
-            &[0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0],
-        ];
-        assert_eq!(message.0, expected.concat());
     }
 }
