@@ -12,7 +12,8 @@ use super::head::Head;
 use super::view::View;
 use crate::error::Result;
 use roctop_trace::item::CounterId;
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{Connection, Statement, params};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
@@ -40,6 +41,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
         view,
         database: &database,
         suffix,
+        inserts: HashMap::new(),
         strings: HashMap::new(),
         string: 0,
         threads: HashSet::new(),
@@ -89,6 +91,8 @@ struct Writer<'a> {
     database: &'a Connection,
     /// Suffix of the table names.
     suffix: String,
+    /// Statements that insert a row, by table. To look them up by their texts costs as much as a row.
+    inserts: HashMap<&'static str, Statement<'a>>,
     strings: HashMap<String, i64>,
     /// Number of strings so far; not all are cached.
     string: i64,
@@ -102,18 +106,27 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A statement that inserts a row with these columns.
-    fn insert(&self, table: &str, columns: &str) -> Result<CachedStatement<'a>> {
-        let names: Vec<String> = columns.split(' ').map(|name| format!("\"{name}\"")).collect();
-        let places = vec!["?"; names.len()].join(",");
-        let sql = format!(
-            "INSERT INTO \"rocpd_{table}{}\" ({}) VALUES ({places})",
-            self.suffix,
-            names.join(",")
-        );
-        Ok(self.database.prepare_cached(&sql)?)
+    /// The statement that inserts a row into a table; its columns are the same each time.
+    fn insert(&mut self, table: &'static str, columns: &str) -> Result<&mut Statement<'a>> {
+        match self.inserts.entry(table) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(statement(self.database, &self.suffix, table, columns)?)),
+        }
     }
+}
 
+/// Prepares a statement that inserts a row with these columns.
+fn statement<'a>(database: &'a Connection, suffix: &str, table: &str, columns: &str) -> Result<Statement<'a>> {
+    let names: Vec<String> = columns.split(' ').map(|name| format!("\"{name}\"")).collect();
+    let places = vec!["?"; names.len()].join(",");
+    let sql = format!(
+        "INSERT INTO \"rocpd_{table}{suffix}\" ({}) VALUES ({places})",
+        names.join(",")
+    );
+    Ok(database.prepare(&sql)?)
+}
+
+impl Writer<'_> {
     /// Id of a string; a new one gets a row.
     fn string(&mut self, text: &str) -> Result<i64> {
         if let Some(known) = self.strings.get(text) {
@@ -135,8 +148,8 @@ impl<'a> Writer<'a> {
             return Ok(tid.into());
         }
         let id = i64::from(tid);
-        let process = self.view.process;
-        let known = self.view.run.threads.iter();
+        let (view, process) = (self.view, self.view.process);
+        let known = view.run.threads.iter();
         let mut own = known.filter(|thread| thread.process == process.id && thread.tid == tid);
         let name = own.next().map_or("", |thread| &*thread.name);
         self.insert("info_thread", "id nid ppid pid tid name")?
@@ -148,18 +161,19 @@ impl<'a> Writer<'a> {
     fn event(&mut self, category: &str, [id, parent, external]: [u64; 3], data: &str) -> Result<i64> {
         let category = self.string(category)?;
         self.event += 1;
+        let event = self.event;
         self.insert(
             "event",
             "id category_id stack_id parent_stack_id correlation_id extdata",
         )?
         .execute(params![
-            self.event,
+            event,
             category,
             signed(id),
             signed(parent),
             signed(external),
             data
         ])?;
-        Ok(self.event)
+        Ok(event)
     }
 }

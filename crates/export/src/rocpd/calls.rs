@@ -61,10 +61,11 @@ impl Writer<'_> {
 
     fn region(&mut self, name: &str, tid: u32, span: Span, event: i64) -> Result<()> {
         let (name, thread) = (self.string(name)?, self.thread(tid)?);
+        let process = self.view.process.pid;
         self.insert("region", "nid pid tid start end name_id event_id")?
             .execute(params![
                 1,
-                self.view.process.pid,
+                process,
                 thread,
                 signed(span.begin),
                 signed(span.end),
@@ -75,8 +76,8 @@ impl Writer<'_> {
     }
 
     /// Writes the arguments of an event's call.
-    fn arguments(&self, event: i64, arguments: &[Argument]) -> Result<()> {
-        let mut insert = self.insert("arg", "event_id position type name value extdata")?;
+    fn arguments(&mut self, event: i64, arguments: &[Argument]) -> Result<()> {
+        let insert = self.insert("arg", "event_id position type name value extdata")?;
         for (position, argument) in arguments.iter().enumerate() {
             insert.execute(params![
                 event,

@@ -14,12 +14,9 @@ use std::io;
 impl Writer<'_> {
     pub(super) fn facts(&mut self, head: &Head<'_>, guid: &str) -> Result<()> {
         let view = self.view;
-        let mut metadata = self.insert("metadata", "tag value")?;
-        for (tag, value) in [
-            ("schema_version", schema::VERSION),
-            ("uuid", &self.suffix),
-            ("guid", guid),
-        ] {
+        let suffix = self.suffix.clone();
+        let metadata = self.insert("metadata", "tag value")?;
+        for (tag, value) in [("schema_version", schema::VERSION), ("uuid", &suffix), ("guid", guid)] {
             metadata.execute(params![tag, value])?;
         }
         let (system, process) = (System::of(view.process), view.process);
@@ -65,26 +62,27 @@ impl Writer<'_> {
         self.kernels()
     }
 
-    fn agents(&self) -> Result<()> {
-        let mut insert = self.insert(
+    fn agents(&mut self) -> Result<()> {
+        let view = self.view;
+        let insert = self.insert(
             "info_agent",
             "id nid pid type absolute_index logical_index type_index uuid name model_name vendor_name product_name \
 user_name extdata",
         )?;
-        for (logical, node) in self.view.nodes.iter().enumerate() {
-            let (index, gpu) = self.view.type_index(node.id);
+        for (logical, node) in view.nodes.iter().enumerate() {
+            let (index, gpu) = view.type_index(node.id);
             // Readers use the whole agent from here, as in the JSON file.
             let mut whole = Vec::new();
-            json::agent::write(self.view, logical, node, &mut whole)?;
+            json::agent::write(view, logical, node, &mut whole)?;
             let product = if gpu {
-                self.view.product(node.id)
+                view.product(node.id)
             } else {
                 node.cpu_model.clone()
             };
             insert.execute(params![
                 node.id,
                 1,
-                self.view.process.pid,
+                view.process.pid,
                 if gpu { "GPU" } else { "CPU" },
                 node.id,
                 logical as i64,
@@ -101,35 +99,37 @@ user_name extdata",
         Ok(())
     }
 
-    fn queues_and_streams(&self) -> Result<()> {
-        let own = self.view.process.id;
-        let mut insert = self.insert("info_queue", "id nid pid name")?;
-        for queue in self.view.run.queues.iter().filter(|queue| queue.process == own) {
+    fn queues_and_streams(&mut self) -> Result<()> {
+        let view = self.view;
+        let own = view.process.id;
+        let insert = self.insert("info_queue", "id nid pid name")?;
+        for queue in view.run.queues.iter().filter(|queue| queue.process == own) {
             insert.execute(params![
                 queue.number,
                 1,
-                self.view.process.pid,
+                view.process.pid,
                 format!("Queue {}", queue.number)
             ])?;
         }
-        let mut insert = self.insert("info_stream", "id nid pid name")?;
-        let streams = self.view.run.streams.iter().filter(|stream| stream.process == own);
+        let insert = self.insert("info_stream", "id nid pid name")?;
+        let streams = view.run.streams.iter().filter(|stream| stream.process == own);
         let mut has_default = false;
         for stream in streams {
             let usual = format!("Stream {}", stream.number);
             let name = if stream.name.is_empty() { &*usual } else { &*stream.name };
             has_default |= stream.number == 0;
-            insert.execute(params![stream.number, 1, self.view.process.pid, name])?;
+            insert.execute(params![stream.number, 1, view.process.pid, name])?;
         }
         if !has_default {
-            insert.execute(params![0, 1, self.view.process.pid, "Stream 0"])?;
+            insert.execute(params![0, 1, view.process.pid, "Stream 0"])?;
         }
         Ok(())
     }
 
-    fn kernels(&self) -> Result<()> {
-        let facts = self.view.facts;
-        let mut insert = self.insert(
+    fn kernels(&mut self) -> Result<()> {
+        let view = self.view;
+        let facts = view.facts;
+        let insert = self.insert(
             "info_code_object",
             "id nid pid agent_id uri load_base load_size load_delta storage_type extdata",
         )?;
@@ -138,7 +138,7 @@ user_name extdata",
             insert.execute(params![
                 signed(*id),
                 1,
-                self.view.process.pid,
+                view.process.pid,
                 node,
                 facts.text(object.uri),
                 signed(object.base),
@@ -148,12 +148,12 @@ user_name extdata",
                 "{\"size\":88,\"storage_type\":2}"
             ])?;
         }
-        let mut insert = self.insert(
+        let insert = self.insert(
             "info_kernel_symbol",
             "id nid pid code_object_id kernel_name display_name kernel_object kernarg_segment_size \
 kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arch_vgpr_count accum_vgpr_count extdata",
         )?;
-        for kernel in &self.view.run.kernels {
+        for kernel in &view.run.kernels {
             let known = facts
                 .symbol(&kernel.mangled, kernel.group_size)
                 .copied()
@@ -164,7 +164,7 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
             let data = serde_json::json!({
                 "size": 88,
                 "kernel_id": id,
-                "formatted_kernel_name": self.view.symbol_name(kernel),
+                "formatted_kernel_name": view.symbol_name(kernel),
                 "demangled_kernel_name": demangled,
                 "truncated_kernel_name": truncated,
                 "kernel_address": { "handle": known.kernel_object },
@@ -172,10 +172,10 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
             insert.execute(params![
                 id,
                 1,
-                self.view.process.pid,
+                view.process.pid,
                 signed(known.code_object),
                 view::with_kd(&kernel.mangled),
-                self.view.symbol_name(kernel),
+                view.symbol_name(kernel),
                 signed(known.kernel_object),
                 known.kernarg_size,
                 16,
@@ -192,18 +192,16 @@ kernarg_segment_alignment group_segment_size private_segment_size sgpr_count arc
 
     /// Writes the counters that have values.
     pub(super) fn counters(&mut self) -> Result<()> {
-        let mut insert = self.insert(
-            "info_pmc",
-            "id nid pid agent_id target_arch name symbol description component value_type block expression is_constant \
-is_derived",
-        )?;
-        for (id, info) in (1..).zip(&self.view.counted.counters) {
+        let view = self.view;
+        let columns = "id nid pid agent_id target_arch name symbol description component value_type block expression \
+is_constant is_derived";
+        for (id, info) in (1..).zip(&view.counted.counters) {
             let flag = |bit: u16| info.flags & bit != 0;
-            insert.execute(params![
+            self.insert("info_pmc", columns)?.execute(params![
                 id,
                 1,
-                self.view.process.pid,
-                self.view.node(Some(info.agent)),
+                view.process.pid,
+                view.node(Some(info.agent)),
                 "GPU",
                 &*info.name,
                 &*info.name,

@@ -52,11 +52,13 @@ region_name_id event_id",
     }
 
     /// Writes counter values of a dispatch: of each instance if known, else the sum.
-    fn values(&self, row: &CountedRow, event: i64) -> Result<()> {
+    fn values(&mut self, row: &CountedRow, event: i64) -> Result<()> {
+        let view = self.view;
         if row.is_counted() {
-            let mut insert = self.insert("pmc_event", "event_id pmc_id value")?;
-            for (info, value) in self.view.counted.instances(row) {
-                insert.execute(params![event, self.counters.get(&info.id), value])?;
+            for (info, value) in view.counted.instances(row) {
+                let counter = self.counters.get(&info.id).copied();
+                self.insert("pmc_event", "event_id pmc_id value")?
+                    .execute(params![event, counter, value])?;
             }
         }
         Ok(())
