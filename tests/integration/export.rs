@@ -8,4 +8,5 @@ mod libraries;
 mod perfetto;
 mod pprof;
 mod ranges;
+mod ranks;
 mod seed;

@@ -57,8 +57,7 @@ impl Files<'_> {
         let _ = std::fs::remove_file(&beside);
         let written = fill(&beside).and_then(|()| {
             (self.check)()?;
-            File::open(&beside)?.sync_data()?;
-            Ok(std::fs::rename(&beside, &path)?)
+            Ok(complete(&path)?)
         });
         if written.is_err() {
             let _ = std::fs::remove_file(&beside);
@@ -85,8 +84,15 @@ impl Files<'_> {
     }
 }
 
+/// Gives a complete file its name.
+pub(crate) fn complete(path: &Path) -> std::io::Result<()> {
+    let beside = beside(path);
+    File::open(&beside)?.sync_data()?;
+    std::fs::rename(beside, path)
+}
+
 /// Temporary name of a file.
-fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     beside.into()

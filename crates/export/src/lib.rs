@@ -111,6 +111,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         facts: job.facts,
         place: job.place,
     };
+    let mut shared = parquet::are_shared(&job.collected.run).then(parquet::SharedFiles::default);
     view::each(&source, job.choice, &mut |view| {
         let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
         let domains = if job.sums || job.choice.stats {
@@ -118,7 +119,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         } else {
             Vec::new()
         };
-        write_process(job, view, &stem, &domains, &mut written.files)?;
+        write_process(job, view, &stem, &domains, shared.as_mut(), &mut written.files)?;
         written.sums.push(Sums {
             process: view.process.clone(),
             stem,
@@ -126,6 +127,9 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         });
         Ok(())
     })?;
+    if let Some(shared) = shared {
+        shared.finish(&mut written.files)?;
+    }
     Ok(written)
 }
 
@@ -151,6 +155,7 @@ fn write_process(
     view: &View<'_>,
     stem: &Path,
     domains: &[Domain],
+    mut shared: Option<&mut parquet::SharedFiles>,
     made: &mut Vec<PathBuf>,
 ) -> Result<()> {
     if let Some(directory) = stem.parent() {
@@ -192,8 +197,9 @@ fn write_process(
             Format::Parquet => {
                 let base = stem.with_file_name("parquet");
                 let name = stem.file_name().unwrap_or_default().to_string_lossy();
-                for table in parquet::tables(view, &name) {
-                    files.write_at(base.join(&table.path), &*table.fill)?;
+                match &mut shared {
+                    Some(shared) => shared.add(view, &base, &name)?,
+                    None => parquet::write(view, &base, &name, &mut files)?,
                 }
             }
         }

@@ -1,11 +1,15 @@
 //! Parquet files, one per kind of record, in folders by kind, host and rank (Hive partitioning), so that DuckDB, Polars
-//! or Spark read thousands of processes as one table.
+//! or Spark read thousands of processes as one table. From 64 ranks on, the ranks of a host share a file per kind.
 //!
-//! Columns are in base units; names are those of the CSV files. Rows are sorted by end.
+//! Columns are in base units; names are those of the CSV files. Rows are sorted by end, in a shared file within each rank.
 
 mod file;
+mod shared;
 
-use self::file::{Batch, Column, begin, each, number, real, text};
+pub(super) use shared::{SharedFiles, are_shared};
+
+use self::file::{Batch, Column, Ranks, Sheet, begin, number, real, text};
+use super::files::Files;
 use super::operation;
 use super::options::LIBRARIES;
 use super::records::{Mark, Row};
@@ -13,6 +17,8 @@ use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::error::Result;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 const CALLS: &[Column] = &[
@@ -104,82 +110,98 @@ const COUNTED: &[Column] = &[
     number("end_ns"),
 ];
 
-/// Writes a file at a path.
-type Fill<'a> = Box<dyn Fn(&Path) -> Result<()> + 'a>;
+/// Puts the rows of a table into a file.
+type Fill<'a> = Box<dyn Fn(&mut Sheet<'_>) -> Result<()> + 'a>;
 
-/// A table of one process: path and writer.
-pub(super) struct Table<'a> {
-    /// Path below the common folder.
-    pub(super) path: PathBuf,
-    /// Writes the file.
-    pub(super) fill: Fill<'a>,
+/// A table of one process.
+struct Table<'a> {
+    /// Name of the kind of its records.
+    kind: &'static str,
+    columns: &'static [Column],
+    fill: Fill<'a>,
 }
 
-/// Non-empty tables of a process. `name` is the name of their files.
-pub(super) fn tables<'a>(view: &'a View<'a>, name: &str) -> Vec<Table<'a>> {
+/// Writes the tables of a process as separate files below `base`. `name` is the name of these files.
+pub(super) fn write(view: &View<'_>, base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
+    for table in tables(view) {
+        let path = base.join(folder(view, table.kind)).join(rank_folder(view));
+        files.write_at(path.join(format!("{name}.parquet")), &|path| {
+            let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
+            let mut file = begin(table.columns, Ranks::InPath, Box::new(out))?;
+            let mut sheet = Sheet::new(&mut file, table.columns, Ranks::InPath);
+            (table.fill)(&mut sheet)?;
+            sheet.finish()?;
+            file.close()?;
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Non-empty tables of a process.
+fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
     let rows = &view.rows;
     let mut all = vec![
-        of_rows("hip_api", &rows.hip, |path| calls(view, &rows.hip, path)),
-        of_rows("hsa_api", &rows.hsa, |path| calls(view, &rows.hsa, path)),
+        of_rows("hip_api", CALLS, &rows.hip, |row, to| call(view, row, to)),
+        of_rows("hsa_api", CALLS, &rows.hsa, |row, to| call(view, row, to)),
     ];
     for (library, own) in LIBRARIES.iter().zip(&rows.libraries) {
-        all.push(of_rows(library.list, own, |path| calls(view, own, path)));
+        all.push(of_rows(library.list, CALLS, own, |row, to| call(view, row, to)));
     }
     all.extend([
-        of_rows("marker_api", &rows.markers, |path| {
-            each(CALLS, &rows.markers, path, &mut |row, to| marker(view, row, to))
+        of_rows("marker_api", CALLS, &rows.markers, |row, to| marker(view, row, to)),
+        of_rows("kernel_dispatch", DISPATCHES, &rows.dispatches, |row, to| {
+            dispatch(view, row, to);
         }),
-        of_rows("kernel_dispatch", &rows.dispatches, |path| {
-            each(DISPATCHES, &rows.dispatches, path, &mut |row, to| {
-                dispatch(view, row, to);
-            })
+        of_rows("memory_copy", COPIES, &rows.copies, |row, to| copy(view, row, to)),
+        of_rows("memory_allocation", ALLOCATIONS, &rows.allocations, |row, to| {
+            allocation(view, row, to);
         }),
-        of_rows("memory_copy", &rows.copies, |path| {
-            each(COPIES, &rows.copies, path, &mut |row, to| copy(view, row, to))
-        }),
-        of_rows("memory_allocation", &rows.allocations, |path| {
-            each(ALLOCATIONS, &rows.allocations, path, &mut |row, to| {
-                allocation(view, row, to);
-            })
-        }),
-        of_rows("scratch_memory", &rows.scratches, |path| {
-            each(SCRATCHES, &rows.scratches, path, &mut |row, to| scratch(view, row, to))
+        of_rows("scratch_memory", SCRATCHES, &rows.scratches, |row, to| {
+            scratch(view, row, to);
         }),
     ]);
     if !view.counted.is_empty() {
-        let fill: Fill<'a> = Box::new(|path| counted(view, path));
-        all.push(Some(("counter_collection", fill)));
+        all.push(Some(Table {
+            kind: "counter_collection",
+            columns: COUNTED,
+            fill: Box::new(|to| counted(view, to)),
+        }));
     }
     if view.incomplete().next().is_some() {
-        let fill: Fill<'a> = Box::new(|path| incomplete(view, path));
-        all.push(Some(("incomplete", fill)));
+        all.push(Some(Table {
+            kind: "incomplete",
+            columns: INCOMPLETE,
+            fill: Box::new(|to| incomplete(view, to)),
+        }));
     }
-    let table = |(kind, fill): (&str, Fill<'a>)| Table {
-        path: folder(view, kind).join(format!("{name}.parquet")),
-        fill,
-    };
-    all.into_iter().flatten().map(table).collect()
+    all.into_iter().flatten().collect()
 }
 
 /// A table of a kind; `None` without rows.
-fn of_rows<'a, T>(
+fn of_rows<'a, T: Clone>(
     kind: &'static str,
-    rows: &Sorted<Row<T>>,
-    fill: impl Fn(&Path) -> Result<()> + 'a,
-) -> Option<(&'static str, Fill<'a>)>
+    columns: &'static [Column],
+    rows: &'a Sorted<Row<T>>,
+    cells: impl Fn(&Row<T>, &mut Batch) + 'a,
+) -> Option<Table<'a>>
 where
     Row<T>: Entry,
 {
-    (!rows.is_empty()).then(|| (kind, Box::new(fill) as Fill<'a>))
+    let fill: Fill<'a> = Box::new(move |to| to.rows(rows, &cells));
+    (!rows.is_empty()).then_some(Table { kind, columns, fill })
 }
 
-/// Folders of a kind of record.
-fn folder(view: &View<'_>, kind: &str) -> PathBuf {
+/// Folder of the process's rank.
+fn rank_folder(view: &View<'_>) -> String {
     // Hive's name of an unknown partition.
-    let rank = view
-        .process
-        .rank
-        .map_or_else(|| "__HIVE_DEFAULT_PARTITION__".to_owned(), |rank| rank.to_string());
+    let unknown = || "__HIVE_DEFAULT_PARTITION__".to_owned();
+    let rank = view.process.rank.map_or_else(unknown, |rank| rank.to_string());
+    format!("rank={rank}")
+}
+
+/// Folders of a kind of record and of the process's host.
+fn folder(view: &View<'_>, kind: &str) -> PathBuf {
     let host: String = view
         .process
         .host
@@ -193,54 +215,43 @@ fn folder(view: &View<'_>, kind: &str) -> PathBuf {
         })
         .collect();
     let host = if host.is_empty() { "unknown" } else { &host };
-    Path::new(&format!("kind={kind}"))
-        .join(format!("host={host}"))
-        .join(format!("rank={rank}"))
+    Path::new(&format!("kind={kind}")).join(format!("host={host}"))
 }
 
 /// Writes a row per dispatch and counter.
-fn counted(view: &View<'_>, path: &Path) -> Result<()> {
-    let mut file = begin(COUNTED, path)?;
-    let mut to = Batch::new(COUNTED);
+fn counted(view: &View<'_>, to: &mut Sheet<'_>) -> Result<()> {
     for found in view.counted.rows(&view.rows.dispatches) {
         let found = found?;
         let (row, d) = (&found.row, &found.row.record);
         let kernel = view.kernel_name(row);
         for (info, value) in view.counted.values(&found) {
-            to.text(&info.name).real(value).text(&kernel);
-            to.number(view.process.pid).number(view.tid(d.thread));
-            to.text(&view.agent(Some(d.agent)));
-            to.number(d.dispatch_id).number(d.kernel.0 + 1).number(row.id);
-            to.number(d.span.begin).number(d.span.end);
-            to.end(&mut file)?;
+            to.row(|to| {
+                to.text(&info.name).real(value).text(&kernel);
+                to.number(view.process.pid).number(view.tid(d.thread));
+                to.text(&view.agent(Some(d.agent)));
+                to.number(d.dispatch_id).number(d.kernel.0 + 1).number(row.id);
+                to.number(d.span.begin).number(d.span.end);
+            })?;
         }
     }
-    to.flush(&mut file)?;
-    file.close()?;
     Ok(())
 }
 
 /// Writes a row per report of unrecorded work.
-fn incomplete(view: &View<'_>, path: &Path) -> Result<()> {
-    let mut file = begin(INCOMPLETE, path)?;
-    let mut to = Batch::new(INCOMPLETE);
-    for reason in view.incomplete() {
-        to.number(view.process.pid).text(reason);
-        to.end(&mut file)?;
-    }
-    to.flush(&mut file)?;
-    file.close()?;
-    Ok(())
+fn incomplete(view: &View<'_>, to: &mut Sheet<'_>) -> Result<()> {
+    view.incomplete().try_for_each(|reason| {
+        to.row(|to| {
+            to.number(view.process.pid).text(reason);
+        })
+    })
 }
 
-fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, path: &Path) -> Result<()> {
-    each(CALLS, rows, path, &mut |row, to| {
-        let call = &row.record;
-        to.text(view.domain(call)).text(view.function(call));
-        to.number(view.process.pid).number(view.tid(Some(call.thread)));
-        to.number(row.id).number(row.ancestor);
-        to.number(call.span.begin).number(call.span.end);
-    })
+fn call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
+    let call = &row.record;
+    to.text(view.domain(call)).text(view.function(call));
+    to.number(view.process.pid).number(view.tid(Some(call.thread)));
+    to.number(row.id).number(row.ancestor);
+    to.number(call.span.begin).number(call.span.end);
 }
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {

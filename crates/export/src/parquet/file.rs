@@ -5,13 +5,12 @@ use crate::records::Row;
 use crate::sort::{Entry, Sorted};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::Write;
 use std::sync::Arc;
 
 /// Rows per row group, which are held in memory.
@@ -24,6 +23,20 @@ pub(super) enum Cells {
     Texts,
     /// Floating-point numbers.
     Reals,
+}
+
+/// Column of the rank, in files with the rows of many ranks. Its type is the one that readers give the folder's number.
+const RANK: &str = "rank";
+/// Column by which rows are sorted, within a rank.
+const ORDER: &str = "end_ns";
+
+/// Which rank's rows a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ranks {
+    /// Of one process, whose rank is in the file's path.
+    InPath,
+    /// Of many, with a column. The rows that follow have this rank.
+    Column(Option<u32>),
 }
 
 /// A column: name and cell type.
@@ -42,6 +55,7 @@ pub(super) const fn real(name: &'static str) -> Column {
 /// Rows of a row group, by column.
 pub(super) struct Batch {
     columns: &'static [Column],
+    ranks: Ranks,
     numbers: Vec<Vec<i64>>,
     reals: Vec<Vec<f64>>,
     texts: Vec<Vec<ByteArray>>,
@@ -51,9 +65,10 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(columns: &'static [Column]) -> Self {
+    fn new(columns: &'static [Column], ranks: Ranks) -> Self {
         Self {
             columns,
+            ranks,
             numbers: vec![Vec::new(); columns.len()],
             reals: vec![Vec::new(); columns.len()],
             texts: vec![Vec::new(); columns.len()],
@@ -89,39 +104,42 @@ impl Batch {
         self
     }
 
-    /// Ends a row; writes the row group when it is full.
-    pub(super) fn end(&mut self, file: &mut Writer) -> Result<()> {
+    /// Ends a row.
+    fn end(&mut self) {
         debug_assert_eq!(self.at, self.columns.len(), "a cell for each column");
         self.at = 0;
         self.rows += 1;
-        if self.rows == ROWS_PER_GROUP {
-            self.flush(file)
-        } else {
-            Ok(())
-        }
     }
 
-    /// Writes the rows as a row group.
-    pub(super) fn flush(&mut self, file: &mut Writer) -> Result<()> {
+    /// Writes the rows as a row group, if there are any.
+    fn flush(&mut self, file: &mut Writer) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
         let mut group = file.next_row_group()?;
         let mut at = 0;
         while let Some(mut column) = group.next_column()? {
-            match self.columns[at].1 {
-                Cells::Texts => {
+            match self.columns.get(at).map(|column| column.1) {
+                Some(Cells::Texts) => {
                     let texts = column.typed::<ByteArrayType>();
                     texts.write_batch(&self.texts[at], None, None)?;
                     self.texts[at].clear();
                 }
-                Cells::Numbers => {
+                Some(Cells::Numbers) => {
                     column.typed::<Int64Type>().write_batch(&self.numbers[at], None, None)?;
                     self.numbers[at].clear();
                 }
-                Cells::Reals => {
+                Some(Cells::Reals) => {
                     column.typed::<DoubleType>().write_batch(&self.reals[at], None, None)?;
                     self.reals[at].clear();
+                }
+                None => {
+                    let Ranks::Column(rank) = self.ranks else { continue };
+                    let values = vec![i64::from(rank.unwrap_or_default()); rank.map_or(0, |_| self.rows)];
+                    let are_known = vec![i16::from(rank.is_some()); self.rows];
+                    column
+                        .typed::<Int64Type>()
+                        .write_batch(&values, Some(&are_known), None)?;
                 }
             }
             column.close()?;
@@ -134,10 +152,10 @@ impl Batch {
 }
 
 /// A file being written.
-pub(super) type Writer = SerializedFileWriter<BufWriter<File>>;
+pub(super) type Writer = SerializedFileWriter<Box<dyn Write + Send>>;
 
-/// Creates a file at `path`.
-pub(super) fn begin(columns: &[Column], path: &Path) -> Result<Writer> {
+/// Begins a file.
+pub(super) fn begin(columns: &[Column], ranks: Ranks, out: Box<dyn Write + Send>) -> Result<Writer> {
     let fields = columns.iter().map(|(name, cells)| {
         let physical = match cells {
             Cells::Texts => Physical::BYTE_ARRAY,
@@ -148,32 +166,69 @@ pub(super) fn begin(columns: &[Column], path: &Path) -> Result<Writer> {
         let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
         field.build().map(Arc::new)
     });
-    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let sorting = |index: usize| SortingColumn {
+        column_idx: index as i32,
+        descending: false,
+        nulls_first: false,
+    };
+    let mut order = Vec::new();
+    if ranks != Ranks::InPath {
+        order.push(sorting(fields.len()));
+        let rank = Type::primitive_type_builder(RANK, Physical::INT64).with_repetition(Repetition::OPTIONAL);
+        fields.push(Arc::new(rank.build()?));
+    }
+    order.extend(columns.iter().position(|(name, _)| *name == ORDER).map(sorting));
     let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::LZ4_RAW)
+        .set_sorting_columns((!order.is_empty()).then_some(order))
         .build();
-    let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
     Ok(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?)
 }
 
-/// Writes rows as a file at `path`.
-pub(super) fn each<T: Clone>(
-    columns: &'static [Column],
-    rows: &Sorted<Row<T>>,
-    path: &Path,
-    cells: &mut dyn FnMut(&Row<T>, &mut Batch),
-) -> Result<()>
-where
-    Row<T>: Entry,
-{
-    let mut file = begin(columns, path)?;
-    let mut batch = Batch::new(columns);
-    for row in rows.iter() {
-        cells(&row?, &mut batch);
-        batch.end(&mut file)?;
+/// The rows of a process in a file. Its row groups have no other rows.
+pub(super) struct Sheet<'w> {
+    file: &'w mut Writer,
+    batch: Batch,
+}
+
+impl<'w> Sheet<'w> {
+    pub(super) fn new(file: &'w mut Writer, columns: &'static [Column], ranks: Ranks) -> Self {
+        Self {
+            file,
+            batch: Batch::new(columns, ranks),
+        }
     }
-    batch.flush(&mut file)?;
-    file.close()?;
-    Ok(())
+
+    /// Adds a row; writes the row group when it is full.
+    pub(super) fn row(&mut self, cells: impl FnOnce(&mut Batch)) -> Result<()> {
+        cells(&mut self.batch);
+        self.batch.end();
+        if self.batch.rows == ROWS_PER_GROUP {
+            self.batch.flush(self.file)?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows.
+    pub(super) fn rows<T: Clone>(
+        &mut self,
+        rows: &Sorted<Row<T>>,
+        mut cells: impl FnMut(&Row<T>, &mut Batch),
+    ) -> Result<()>
+    where
+        Row<T>: Entry,
+    {
+        for row in rows.iter() {
+            let row = row?;
+            self.row(|batch| cells(&row, batch))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the last row group.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.batch.flush(self.file)
+    }
 }
