@@ -5,6 +5,7 @@
 
 use super::past::SharedDecoder;
 use super::schedule::{Schedule, Step};
+use super::thread_times::{self, Threads};
 use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
 use crate::item::{Exit, Health, Nanos, ProcessId};
@@ -46,6 +47,7 @@ pub struct Ingest {
     sender: Sender<Message>,
     reader: JoinHandle<Result<()>>,
     gauges: Option<(Sender<()>, JoinHandle<()>)>,
+    threads: (Sender<()>, JoinHandle<()>),
     consumer: JoinHandle<Result<()>>,
     decoder: SharedDecoder,
 }
@@ -129,8 +131,18 @@ impl Ingest {
             },
             pids.clone(),
         )?;
+        let threads = Threads::default();
+        let thread_times = thread_times::start(
+            threads.clone(),
+            BatchSender {
+                batches: batches.clone(),
+                waiting: waiting.clone(),
+            },
+        )?;
         let drainer = Drainer {
             live,
+            threads,
+            threads_shared: None,
             filling: BatchFiller {
                 batch: Batch::default(),
                 sending: BatchSender {
@@ -162,6 +174,7 @@ impl Ingest {
             sender,
             reader,
             gauges,
+            threads: thread_times,
             consumer,
             decoder,
         })
@@ -181,7 +194,7 @@ impl Ingest {
     pub fn stop(self) -> Result<()> {
         let _ = self.sender.send(Message::Stop);
         let fault = || anyhow!("a background thread ended by a fault of roctop's own");
-        if let Some((stop, thread)) = self.gauges {
+        for (stop, thread) in self.gauges.into_iter().chain([self.threads]) {
             drop(stop);
             thread.join().map_err(|_| fault())?;
         }
@@ -195,14 +208,14 @@ impl Ingest {
 type Pids = Arc<Mutex<Vec<u32>>>;
 
 /// The way to the consumer thread.
-struct BatchSender {
+pub(super) struct BatchSender {
     batches: Sender<Batch>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl BatchSender {
     /// False when nobody takes it any more.
-    fn send(&self, batch: Batch) -> bool {
+    pub(super) fn send(&self, batch: Batch) -> bool {
         self.waiting.fetch_add(batch.size(), Ordering::Relaxed);
         self.batches.send(batch).is_ok()
     }
@@ -278,6 +291,9 @@ fn start_gauges(gauging: &Gauging, sending: BatchSender, pids: Pids) -> Result<O
 
 struct Drainer {
     live: Live,
+    threads: Threads,
+    /// When the threads were shared last.
+    threads_shared: Option<Instant>,
     filling: BatchFiller,
     pids: Pids,
     is_shown: bool,
@@ -361,8 +377,13 @@ impl Drainer {
         Ok(progress)
     }
 
-    /// Shares the process ids with the thread that reads gauges.
-    fn share_pids(&self) {
+    /// Shares the process ids with the thread that reads gauges, and thread ids with the one that reads their times.
+    fn share_pids(&mut self) {
+        const INTERVAL: Duration = Duration::from_millis(200);
+        if self.threads_shared.is_none_or(|shared| shared.elapsed() >= INTERVAL) {
+            self.threads_shared = Some(Instant::now());
+            *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = self.live.threads_alive();
+        }
         let alive = self.live.pids_alive();
         let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
         if *pids != alive {

@@ -85,7 +85,7 @@ fn what_a_colour_warns_of_has_a_sign_in_its_row() {
                     let text: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
                     // A sign, or a word that says by itself what is wrong.
                     let says = [
-                        "▲", "■", "●", "lost", "KILLED", "signal", "hip", "more", "slower", "oldest", "call", "▒",
+                        "▲", "!", "■", "●", "lost", "KILLED", "signal", "hip", "more", "slower", "oldest", "call", "▒",
                     ];
                     assert!(
                         runs.is_empty() || says.iter().any(|sign| text.contains(sign)),

@@ -102,6 +102,8 @@ impl Run {
             Item::Status { process, code, text } if code == status::INCOMPLETE => self.incomplete.push((process, text)),
             Item::Open(_)
             | Item::Transfer(_)
+            | Item::EventCall(_)
+            | Item::ThreadTime(_)
             | Item::Status { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }

@@ -2,6 +2,7 @@
 //! Pure.
 
 pub mod alert;
+pub mod alert_log;
 pub mod change;
 pub mod host;
 pub mod overhead;
@@ -10,14 +11,17 @@ mod period;
 pub mod rules;
 pub mod steps;
 pub mod usage;
+pub mod verdict;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub use self::alert::{Alert, Evidence, Rule};
+pub use self::alert_log::LoggedAlert;
 pub use self::overlap::Overlap;
 pub use self::period::Period;
 pub use self::steps::{Source, Steps};
 pub use self::usage::{Gap, Usage};
+pub use self::verdict::{Cause, Verdict};
 
 use super::Snapshot;
 use roctop_trace::item::Span;
@@ -78,6 +82,8 @@ pub struct Analysis {
     pub overlaps: Vec<Overlap>,
     /// Alerts, most severe first.
     pub alerts: Vec<Alert>,
+    /// These and the ones of earlier analyses.
+    pub log: Arc<Vec<LoggedAlert>>,
 }
 
 /// Number of step sources whose steps are cached.
@@ -105,8 +111,16 @@ impl Analysis {
             stretch,
             overlaps: overlap::overlaps(snap, stretch, &usage),
             usage,
+            log: alert_log::after(&snap.values.alert_log, &alerts, snap.now),
             alerts,
         }
+    }
+}
+
+impl Cached {
+    /// The log of alerts, if the analysis was computed.
+    pub(crate) fn log(&self) -> Option<&Arc<Vec<LoggedAlert>>> {
+        self.analysis.get().map(|analysis| &analysis.log)
     }
 }
 

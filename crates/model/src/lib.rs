@@ -8,6 +8,7 @@ pub mod analysis;
 mod apply;
 mod delta;
 pub mod derived;
+pub mod event_calls;
 mod fx_hash;
 pub mod gauges;
 mod histogram_delta;
@@ -33,6 +34,7 @@ mod shared_gpu;
 pub mod snapshot;
 pub mod stats;
 pub mod table;
+pub mod thread_times;
 mod transfers;
 mod union;
 
@@ -47,8 +49,9 @@ pub use self::snapshot::{Mode, Snapshot, Totals, Values};
 
 pub use self::fx_hash::FastMap;
 
-use self::analysis::Thresholds;
 use self::analysis::usage::has_kernels;
+use self::analysis::{LoggedAlert, Thresholds};
+use self::event_calls::EventCalls;
 use self::gauges::Gauges;
 use self::lane::Rooms;
 use self::lane_eviction::ThreadLanes;
@@ -61,6 +64,7 @@ use self::recall::Recall;
 use self::shared_gpu::SharedState;
 use self::snapshot::{ProcessRow, StatusReport, ending};
 use self::table::Tables;
+use self::thread_times::ThreadTimes;
 use self::transfers::Transfers;
 use self::union::Gathered;
 use roctop_ring::record::status;
@@ -225,6 +229,9 @@ pub struct Store {
     samples: VecDeque<(Nanos, u64)>,
     copies_with_blits: bool,
     transfers: Transfers,
+    alert_log: Arc<Vec<LoggedAlert>>,
+    event_calls: EventCalls,
+    thread_times: ThreadTimes,
     /// Of a store that holds a part of the past only: how far its lanes reach.
     reach: Option<Reach>,
     recall: Recall,
@@ -294,6 +301,8 @@ impl Store {
                 ..*copy
             }),
             Item::Transfer(transfer) => self.transfer(transfer),
+            Item::EventCall(call) => self.event_calls.add(call),
+            Item::ThreadTime(time) => self.thread_times.add(time),
             Item::Allocation(allocation) => self.allocation(allocation),
             // For exports only; the screen gets gauges and counters as devices and counts.
             Item::Scratch(_)

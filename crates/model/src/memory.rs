@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roctop_ring::record::memory;
 
 use super::fx_hash::FastMap;
+use super::gauges::History;
 use roctop_trace::item::{AgentId, Allocation, Nanos, ProcessId, Span, ThreadId};
 
 /// Maximum number of individually kept allocations; beyond it, only sums are kept.
@@ -58,10 +59,12 @@ pub struct Pool {
 }
 
 /// Memory part of a snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryValues {
     /// By process and agent.
     pub pools: Vec<Pool>,
+    /// Bytes held of each of them, by second.
+    pub trends: Vec<History>,
     /// The largest allocations that have not been freed, largest first.
     pub held: Vec<LiveAllocation>,
     /// Number of allocations not freed.
@@ -114,6 +117,7 @@ pub(crate) struct Memory {
     held: FastMap<AddressKey, LiveAllocation>,
     freed: Freed,
     pools: Vec<Pool>,
+    trends: Vec<History>,
     values: Option<Arc<MemoryValues>>,
 }
 
@@ -160,6 +164,7 @@ impl Memory {
                     agent,
                     ..Pool::default()
                 });
+                self.trends.push(History::default());
                 self.pools.len() - 1
             }
             None => return,
@@ -167,6 +172,7 @@ impl Memory {
         let pool = &mut self.pools[at];
         if end >= pool.held_at {
             (pool.held, pool.held_at) = (allocation.total, end);
+            self.trends[at].add(end, allocation.total as f64);
         }
         if is_new {
             pool.allocations += 1;
@@ -194,6 +200,7 @@ impl Memory {
         held.sort_by_key(order);
         let values = Arc::new(MemoryValues {
             pools: self.pools.clone(),
+            trends: self.trends.clone(),
             held,
             count,
             bytes,

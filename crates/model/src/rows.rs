@@ -25,6 +25,14 @@ impl Store {
         let known = self.values.clone().filter(|_| is_same);
         let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());
         self.is_new = false;
+        let analysis = self.analysis();
+        let before = self
+            .values
+            .as_ref()
+            .filter(|values| !Arc::ptr_eq(&values.analysis, &analysis));
+        if let Some(log) = before.and_then(|values| values.analysis.log()) {
+            self.alert_log = log.clone();
+        }
         Values {
             counted_from: 0,
             at: self.now,
@@ -35,9 +43,12 @@ impl Store {
             said: self.said.iter().cloned().collect(),
             gauges: self.gauges.clone(),
             memory: self.memory.values(),
+            event_calls: self.event_calls.values(),
+            thread_times: self.thread_times.values(),
             totals: self.totals,
             rate: self.rate(),
-            analysis: self.analysis(),
+            alert_log: self.alert_log.clone(),
+            analysis,
             ..tables
         }
     }

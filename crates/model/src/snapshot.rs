@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::analysis::{Cached, Thresholds};
+use super::analysis::{Cached, LoggedAlert, Thresholds};
+use super::event_calls::EventCalls;
 use super::gauges::{DeviceRow, Gauges, History};
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
@@ -11,6 +12,7 @@ use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
+use super::thread_times::ThreadTimes;
 use roctop_ring::level::Level;
 use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
@@ -221,6 +223,12 @@ pub struct Values {
     pub gauges: Gauges,
     /// Memory that the program holds.
     pub memory: Arc<MemoryValues>,
+    /// Alerts of earlier analyses.
+    pub alert_log: Arc<Vec<LoggedAlert>>,
+    /// Recent calls that record events or wait for them.
+    pub event_calls: EventCalls,
+    /// How long threads had run, by thread.
+    pub thread_times: ThreadTimes,
     /// PC samples by code location; locations keep their indexes.
     pub sampled: Arc<Vec<SampledPlace>>,
     /// Number of all PC samples.

@@ -116,6 +116,8 @@ struct WorkText {
     gpu: u32,
     stream: u32,
     thread: String,
+    /// Hardware queue; absent, a separate one.
+    queue: Option<u32>,
     #[serde(default)]
     at: Time,
     #[serde(rename = "do")]

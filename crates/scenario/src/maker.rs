@@ -1,5 +1,6 @@
 //! From what is written to items in order of time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{BEGIN, Scenario};
@@ -7,8 +8,11 @@ use roctop_trace::gauge::{Count, Counter, Device, Scope};
 use roctop_trace::item::{
     Agent, AgentId, AgentKind, ApiCall, Dispatch, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, NodeId,
     Open, Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId,
-    Thread, ThreadId,
+    Thread, ThreadId, ThreadTime,
 };
+
+/// Time between two readings of how long a thread had run, ns: no multiple of a step, so that readings fall anywhere in it.
+const READING_INTERVAL: u64 = 203_700_000;
 
 /// Makes the items.
 pub(super) struct Maker<'a> {
@@ -21,8 +25,14 @@ pub(super) struct Maker<'a> {
     texts: Vec<Arc<str>>,
     /// Time at which each work's stream is free.
     pub(super) free: Vec<Nanos>,
+    /// Time from which each work's calls are made.
+    pub(super) from: Vec<Nanos>,
+    /// Time at which each shared hardware queue is free.
+    pub(super) queues: BTreeMap<u32, Nanos>,
     /// Time at which each thread is free to call.
     calling: Vec<Nanos>,
+    /// When threads were off the CPU.
+    asleep: Vec<(usize, Span)>,
     correlation: u64,
     pub(super) dispatches: u64,
     seed: u64,
@@ -38,6 +48,9 @@ impl<'a> Maker<'a> {
             counters: text.counters(),
             texts: Vec::new(),
             free: vec![BEGIN; text.work.len()],
+            from: vec![BEGIN; text.work.len()],
+            queues: BTreeMap::new(),
+            asleep: Vec::new(),
             calling: vec![BEGIN; text.threads.len()],
             correlation: 0,
             dispatches: 0,
@@ -149,10 +162,11 @@ impl<'a> Maker<'a> {
         for (id, work) in text.work.iter().enumerate() {
             let process = self.process_of(&work.thread);
             let agent = AgentId(work.gpu + 1);
+            let queue = work.queue.unwrap_or(id as u32);
             self.facts.push(Item::Queue(Queue {
-                id: QueueId(id as u32),
+                id: QueueId(queue),
                 process,
-                number: id as u32 + 1,
+                number: queue + 1,
                 agent,
                 ..Queue::default()
             }));
@@ -312,13 +326,54 @@ impl<'a> Maker<'a> {
         (span, self.correlation)
     }
 
+    /// When a thread is free to call.
+    pub(super) fn calling(&self, thread: usize) -> Nanos {
+        self.calling.get(thread).copied().unwrap_or(BEGIN)
+    }
+
+    pub(super) fn sleep(&mut self, thread: usize, begin: Nanos, nanos: u64) {
+        let end = begin + nanos;
+        self.asleep.push((thread, Span { begin, end }));
+    }
+
+    /// How long the threads that slept had run, five times a second.
+    fn tell_thread_times(&mut self) {
+        let until = BEGIN + self.text.length();
+        let mut threads: Vec<usize> = self.asleep.iter().map(|(thread, _)| *thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        for thread in threads {
+            let mut asleep = 0;
+            let own = self.asleep.iter().filter(|(sleeper, _)| *sleeper == thread);
+            let own: Vec<Span> = own.map(|(_, span)| *span).collect();
+            for at in (BEGIN..until).step_by(READING_INTERVAL as usize) {
+                let within = |span: &Span| {
+                    let begin = span.begin.max(at.saturating_sub(READING_INTERVAL));
+                    span.end.min(at).saturating_sub(begin)
+                };
+                asleep += own.iter().map(within).sum::<u64>();
+                let is_running = own.iter().all(|span| at < span.begin || span.end <= at);
+                let time = ThreadTime {
+                    process: ProcessId(self.text.threads.get(thread).map_or(0, |thread| thread.process)),
+                    thread: ThreadId(thread as u32),
+                    at,
+                    running: at - BEGIN - asleep,
+                    ready: 0,
+                    is_running: Some(is_running),
+                };
+                self.timed.push((at, Item::ThreadTime(time)));
+            }
+        }
+    }
+
     pub(super) fn step(&mut self, step: u32) {
         let text = self.text;
         let begin = BEGIN + u64::from(step) * text.step.0;
         for (lane, work) in text.work.iter().enumerate() {
             self.free[lane] = self.free[lane].max(begin + work.at.0);
+            self.from[lane] = begin + work.at.0;
             for doing in &work.steps {
-                self.work(lane, work, *doing, begin + work.at.0);
+                self.work(lane, work, *doing);
             }
         }
         for call in text.calls.iter().filter(|call| step.is_multiple_of(call.every.max(1))) {
@@ -383,6 +438,7 @@ impl<'a> Maker<'a> {
 
     /// Sorts, cuts at the end, and says how it ended and what was open.
     pub(super) fn finish(mut self) -> Vec<(Nanos, Item)> {
+        self.tell_thread_times();
         self.timed.sort_by_key(|timed| timed.0);
         let mut out: Vec<(Nanos, Item)> = self.facts.into_iter().map(|fact| (BEGIN, fact)).collect();
         let Some(end) = &self.text.end else {

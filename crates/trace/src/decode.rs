@@ -4,6 +4,7 @@
 //! process has fewer than two calibration samples, waits in a bounded list.
 
 mod counters;
+mod events;
 mod facts;
 mod ids;
 mod memory;
@@ -19,6 +20,7 @@ use crate::item::{
     Queue, QueueId, StreamId, ThreadId,
 };
 use crate::raw::{Raw, RawSink, each};
+use events::has_stream;
 use facts::Symbol;
 use ids::Placement;
 use names::Names;
@@ -299,6 +301,9 @@ impl Decoder {
             }
             Body::ExplainedCall(call, arguments) => {
                 let mut item = self.api_call(process, thread.tid, head.domain(), &call);
+                if has_stream(&call) {
+                    self.event_call(process, head.domain(), &call, item.span.begin);
+                }
                 item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
                 self.emit_call(item);
             }
@@ -407,6 +412,7 @@ impl RawSink for Decoder {
             Raw::Ended(exit, at) => self.ended(process, *exit, *at),
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
             Raw::Gauges(samples) => self.gauges(process, samples),
+            Raw::ThreadTimes(readings) => self.thread_times(process, readings),
             Raw::Now(at) => self.items.push(Item::Now(*at)),
         }
     }

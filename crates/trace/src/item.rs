@@ -8,7 +8,7 @@ mod activity;
 mod counter;
 mod entity;
 
-pub use activity::{Allocation, ApiCall, Copy, Dispatch, Marker, Open, Scratch, Transfer};
+pub use activity::{Allocation, ApiCall, Copy, Dispatch, EventCall, Marker, Open, Scratch, ThreadTime, Transfer};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
@@ -100,6 +100,10 @@ pub enum Item {
     Copy(Copy),
     /// A call requested a copy or a fill.
     Transfer(Transfer),
+    /// A stream recorded an event or waits for one.
+    EventCall(EventCall),
+    /// How long a thread had run.
+    ThreadTime(ThreadTime),
     /// Memory was allocated, mapped or freed through HSA.
     Allocation(Allocation),
     /// Scratch memory was assigned to a queue or reclaimed.

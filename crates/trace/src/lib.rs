@@ -17,5 +17,6 @@ pub mod kernel_name;
 pub mod pc_sampling;
 pub mod raw;
 pub mod spelling;
+pub mod thread_reading;
 pub mod topology;
 pub mod units;

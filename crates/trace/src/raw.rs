@@ -5,6 +5,7 @@
 
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
+use crate::thread_reading::ThreadReading;
 use roctop_ring::layout::{Header, clock};
 pub use roctop_ring::reader::each;
 use roctop_ring::reader::{OpenWork, Thread};
@@ -35,6 +36,8 @@ pub enum Raw<'a> {
     Output(&'a [u8]),
     /// Driver readings of the GPUs.
     Gauges(&'a [Sample]),
+    /// How long threads of the process had run.
+    ThreadTimes(&'a [ThreadReading]),
     /// Current time, CLOCK_BOOTTIME.
     Now(Nanos),
 }
@@ -100,6 +103,7 @@ enum Part {
     Ended(Exit, Nanos),
     Output(Vec<u8>),
     Gauges(Vec<Sample>),
+    ThreadTimes(Vec<ThreadReading>),
     Now(Nanos),
 }
 
@@ -110,6 +114,7 @@ impl Part {
             Self::Text(_, bytes) | Self::Output(bytes) => bytes.len(),
             Self::Fact(slots) => size_of_val(slots.as_slice()),
             Self::Gauges(samples) => size_of_val(samples.as_slice()),
+            Self::ThreadTimes(readings) => size_of_val(readings.as_slice()),
             _ => 0,
         }
     }
@@ -174,6 +179,7 @@ impl Batch {
                 Part::Ended(exit, at) => sink.take(*process, &Raw::Ended(*exit, *at)),
                 Part::Output(bytes) => sink.take(*process, &Raw::Output(bytes)),
                 Part::Gauges(samples) => sink.take(*process, &Raw::Gauges(samples)),
+                Part::ThreadTimes(readings) => sink.take(*process, &Raw::ThreadTimes(readings)),
                 Part::Now(at) => sink.take(*process, &Raw::Now(*at)),
             }
         }
@@ -194,6 +200,7 @@ impl RawSink for Batch {
             Raw::Ended(exit, at) => Part::Ended(*exit, *at),
             Raw::Output(bytes) => Part::Output(bytes.to_vec()),
             Raw::Gauges(samples) => Part::Gauges(samples.to_vec()),
+            Raw::ThreadTimes(readings) => Part::ThreadTimes(readings.to_vec()),
             Raw::Now(at) => Part::Now(*at),
         };
         self.parts.push((process, part));

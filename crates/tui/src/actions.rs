@@ -62,6 +62,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
         Action::Pick => return pick(ui),
         Action::Rest => return rest(ui, latest),
+        Action::Mute => mute(ui, latest, &snap),
         Action::Command => ask(ui, ""),
         Action::SortNext | Action::SortRight => list::sort(ui, &snap, 1),
         Action::SortLeft => list::sort(ui, &snap, -1),
@@ -132,6 +133,23 @@ fn rest(ui: &mut Ui, latest: &Snapshot) -> Effect {
         Err(why) => {
             ui.say(latest, why);
             Effect::None
+        }
+    }
+}
+
+/// An alert is muted, or no longer.
+fn mute(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
+    let Some(alert) = tab::alerts::selected(&Scene { ui, snap }) else {
+        return ui.say(latest, "no alert is selected");
+    };
+    match ui.muted.iter().position(|known| *known == alert) {
+        Some(at) => {
+            ui.muted.remove(at);
+            ui.say(latest, "the alert counts again");
+        }
+        None => {
+            ui.muted.push(alert);
+            ui.say(latest, "muted; d shows it again");
         }
     }
 }

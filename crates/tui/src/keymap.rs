@@ -105,6 +105,8 @@ pub enum Action {
     Pick,
     /// Let the counters rest, or count again.
     Rest,
+    /// Mute the selected alert, or show it again.
+    Mute,
     /// Write what is on screen to a file.
     Export,
     /// Write all lists to files.
@@ -158,6 +160,8 @@ pub enum Scope {
     Kernels,
     /// In the counters.
     Counters,
+    /// In the alerts.
+    Alerts,
 }
 
 /// A group of the help screen.
@@ -268,6 +272,7 @@ keymap! {
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('a')], "rest", A::Rest, Counters, Table, "pause or resume counting", "on/off";
+    [Char('d')], "mute", A::Mute, Alerts, Table, "mute or show an alert", "mute";
     [Char('r')], "reset", A::Reset, All, Table, "reset statistics", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
     [Char('y')], "copy", A::Copy, All, Table, "copy the row (OSC 52)", "";
@@ -330,6 +335,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         ),
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
         Scope::Counters => tab == Tab::Counters,
+        Scope::Alerts => tab == Tab::Alerts,
         Scope::Table => !tab.row().lists.is_empty(),
         Scope::Named => tab == Tab::Timeline || !tab.row().lists.is_empty(),
     }

@@ -319,6 +319,8 @@ pub struct Ui {
     pub marks: Vec<Nanos>,
     /// GPUs whose rows are folded into one.
     pub folded: Vec<AgentId>,
+    /// Alerts that are muted, by identity.
+    pub muted: Vec<u64>,
     jumps: Jumps,
     related: RefCell<Option<Related>>,
     launches: RefCell<Vec<Counted>>,

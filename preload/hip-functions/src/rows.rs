@@ -412,8 +412,8 @@ macro_rules! functions {
             381 379 Hip hipStreamSynchronize "hipStreamSynchronize" 346 given Wait stream "hipError_t(hipStream_t stream)" "stream";
             382 380 Hip hipStreamSynchronize_spt "hipStreamSynchronize_spt" 412 given Wait stream "hipError_t(hipStream_t stream)" "";
             383 381 Hip hipStreamUpdateCaptureDependencies "hipStreamUpdateCaptureDependencies" 347 given None stream "hipError_t(hipStream_t stream, hipGraphNode_t* dependencies, size_t numDependencies, unsigned int flags)" "";
-            384 382 Hip hipStreamWaitEvent "hipStreamWaitEvent" 348 given None stream "hipError_t(hipStream_t stream, hipEvent_t event, unsigned int flags)" "stream event flags";
-            385 383 Hip hipStreamWaitEvent_spt "hipStreamWaitEvent_spt" 414 given None stream "hipError_t(hipStream_t stream, hipEvent_t event, unsigned int flags)" "";
+            384 382 Hip hipStreamWaitEvent "hipStreamWaitEvent" 348 given None event "hipError_t(hipStream_t stream, hipEvent_t event, unsigned int flags)" "stream event flags";
+            385 383 Hip hipStreamWaitEvent_spt "hipStreamWaitEvent_spt" 414 given None event "hipError_t(hipStream_t stream, hipEvent_t event, unsigned int flags)" "";
             386 384 Hip hipStreamWaitValue32 "hipStreamWaitValue32" 349 given None stream "hipError_t(hipStream_t stream, void* ptr, uint32_t value, unsigned int flags, uint32_t mask)" "";
             387 385 Hip hipStreamWaitValue64 "hipStreamWaitValue64" 350 given None stream "hipError_t(hipStream_t stream, void* ptr, uint64_t value, unsigned int flags, uint64_t mask)" "";
             388 386 Hip hipStreamWriteValue32 "hipStreamWriteValue32" 351 given None stream "hipError_t(hipStream_t stream, void* ptr, uint32_t value, unsigned int flags)" "";

@@ -147,6 +147,8 @@ pub struct Function {
     pub moves: Option<Moves>,
     /// It has an effect, or copies or fills memory.
     pub is_special: bool,
+    /// Its argument is an event that its stream records or waits for.
+    pub is_event: bool,
 }
 
 /// Maximum number of stack words of a function's arguments.
@@ -176,6 +178,16 @@ const fn place(place: signature::ArgumentLocation) -> ArgumentLocation {
         signature::ArgumentLocation::Register(number) => ArgumentLocation::Register(number),
         signature::ArgumentLocation::Stack(number) => ArgumentLocation::Stack(number),
         signature::ArgumentLocation::Vector => panic!("the collector reads no vector register"),
+    }
+}
+
+/// Whether a stream records an event or waits for it.
+const fn is_event(signature: &str) -> bool {
+    match signature::named(signature, "event") {
+        Some(parameter) => {
+            signature::is_same(parameter.kind, "hipEvent_t") && signature::of_type(signature, "hipStream_t").is_some()
+        }
+        None => false,
     }
 }
 
@@ -228,6 +240,7 @@ macro_rules! table {
                     stack_words: signature::stack_words($signature),
                     moves: moves($name),
                     is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch) || moves($name).is_some(),
+                    is_event: is_event($signature),
                 }
             },
         )*];
@@ -252,6 +265,25 @@ mod tests {
     #[test]
     fn no_function_exceeds_the_copied_stack() {
         assert!(FUNCTIONS.iter().all(|function| function.stack_words <= STACK_WORDS));
+    }
+
+    #[test]
+    fn event_functions_record_the_event() {
+        let found = FUNCTIONS.iter().filter(|function| function.is_event);
+        let mut names: Vec<&str> = found.map(|function| function.name).collect();
+        names.sort_unstable();
+        let expected = [
+            "hipEventRecord",
+            "hipEventRecordWithFlags",
+            "hipEventRecord_spt",
+            "hipStreamWaitEvent",
+            "hipStreamWaitEvent_spt",
+        ];
+        assert_eq!(names, expected);
+        let row = |name| FUNCTIONS.iter().find(|function| function.name == name);
+        let place = |name| row(name).map(|function| function.argument);
+        assert_eq!(place("hipEventRecord"), Some(ArgumentLocation::Register(0)));
+        assert_eq!(place("hipStreamWaitEvent"), Some(ArgumentLocation::Register(1)));
     }
 
     #[test]

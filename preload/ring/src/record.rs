@@ -157,6 +157,28 @@ macro_rules! records {
     };
 }
 
+impl ApiCall {
+    /// First bit of the stream in the argument of a call that records an event or waits for one.
+    pub const STREAM_BIT: u32 = 48;
+
+    /// Argument of such a call: the event's handle, and the stream's number plus one. A number without room is 0, unknown.
+    #[inline]
+    pub const fn event_argument(event: u64, stream: u32) -> u64 {
+        let stream = if stream >> (u64::BITS - Self::STREAM_BIT) == 0 {
+            stream
+        } else {
+            0
+        };
+        event & ((1 << Self::STREAM_BIT) - 1) | (stream as u64) << Self::STREAM_BIT
+    }
+
+    /// Event and stream in the argument of such a call.
+    pub const fn event(&self) -> (u64, u32) {
+        let event = self.arg & ((1 << Self::STREAM_BIT) - 1);
+        (event, (self.arg >> Self::STREAM_BIT) as u32)
+    }
+}
+
 records! {
     /// A fact: an HSA agent. Source: `hsa_agent_get_info` (HSA 5.2 to 7.2).
     2 Agent ("agent", 2) {
@@ -357,7 +379,7 @@ records! {
         has_status: u16,
         /// Return code.
         status: i32,
-        /// The most relevant argument, by operation: bytes, pointer or stream.
+        /// The most relevant argument, by operation: bytes, pointer or stream; see also [`ApiCall::event`].
         arg: u64,
     }
     /// A kernel that ran on a queue.

@@ -26,6 +26,8 @@ pub enum Rule {
     Outlier,
     /// Large copies were slow.
     SlowCopy,
+    /// Memory only grows.
+    Growth,
 }
 
 impl Rule {
@@ -42,6 +44,7 @@ impl Rule {
             Self::Short => "short kernels",
             Self::Outlier => "outlier",
             Self::SlowCopy => "slow copy",
+            Self::Growth => "memory grows",
         }
     }
 
@@ -84,6 +87,15 @@ pub struct Alert {
     pub why: String,
     /// Share of the span that it affects, or severity within its rule; for sorting.
     pub weight: f64,
+    /// Time that it costs, ms per second; `None` if it costs none or an unknown time.
+    pub cost: Option<f64>,
     /// Where the evidence is.
     pub evidence: Evidence,
+}
+
+impl Alert {
+    /// The same in every analysis that finds it.
+    pub fn identity(&self) -> u64 {
+        (self.rule as u64) << 32 | u64::from(self.about)
+    }
 }

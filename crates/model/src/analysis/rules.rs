@@ -32,10 +32,12 @@ pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     sync(snap, stretch, &mut out);
     outliers(snap, &mut out);
     slow_copies(snap, &mut out);
-    let rank = |alert: &Alert| (alert.rule.is_bad(), alert.weight);
+    growth(snap, &mut out);
+    // Errors first, then by what they cost.
+    let rank = |alert: &Alert| (alert.rule.is_bad(), alert.cost.unwrap_or(0.0), alert.weight);
     out.sort_by(|a, b| {
-        let ((bad_a, a), (bad_b, b)) = (rank(a), rank(b));
-        bad_b.cmp(&bad_a).then(b.total_cmp(&a))
+        let ((bad_a, cost_a, a), (bad_b, cost_b, b)) = (rank(a), rank(b));
+        bad_b.cmp(&bad_a).then(cost_b.total_cmp(&cost_a)).then(b.total_cmp(&a))
     });
     out
 }
@@ -53,6 +55,7 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
             ),
             why: "counts and totals are lower bounds; the reasons are with the process".into(),
             weight: lost as f64,
+            cost: None,
             evidence: Evidence::Process(row.process.id),
         });
     }
@@ -87,6 +90,7 @@ fn failed(snap: &Snapshot, out: &mut Vec<Alert>) {
             ),
             why: "the call returned an error code".into(),
             weight: row.errors as f64,
+            cost: None,
             evidence: last.map_or(Evidence::Operation(row.id), |(key, begin)| Evidence::Slice(key, begin)),
         });
     }
@@ -131,6 +135,7 @@ fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
                 units::duration(snap.thresholds.hang)
             ),
             weight: age as f64,
+            cost: None,
             evidence: Evidence::Open,
         });
     }
@@ -155,11 +160,13 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 units::counted(row.gap_count, "gap", "gaps")
             ),
             why: format!(
-                "neither kernel nor copy for more than {} % of {}; host {doing} in the longest",
+                "neither kernel nor copy for more than {} % of {}; no kernel because: {}",
                 units::percent(limits.idle),
-                units::duration(row.stretch.duration())
+                units::duration(row.stretch.duration()),
+                row.verdict.words(snap).join(", ")
             ),
             weight: share,
+            cost: Some(share * 1000.0),
             evidence: Evidence::Stretch(lane, longest.span),
         });
     }
@@ -171,8 +178,14 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 "{name} gap of {} at {at}, host {doing}",
                 units::duration(longest.span.duration())
             ),
-            why: format!("the longest; reported beyond {}", units::duration(limits.long_gap)),
+            why: format!(
+                "{}; the longest, reported beyond {}",
+                row.verdict_of(longest.span)
+                    .map_or_else(String::new, |verdict| verdict.words(snap).join(", ")),
+                units::duration(limits.long_gap)
+            ),
             weight: row.share(longest.span.duration()),
+            cost: Some(row.share(longest.span.duration()) * 1000.0),
             evidence: Evidence::Stretch(lane, longest.span),
         });
     }
@@ -198,6 +211,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 units::percent(limits.launch)
             ),
             weight: share,
+            cost: Some(share * 1000.0),
             evidence: evidence(),
         });
     }
@@ -217,6 +231,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
                 units::percent(limits.shorts)
             ),
             weight: shorts / 2.0,
+            cost: None,
             evidence: evidence(),
         });
     }
@@ -288,6 +303,7 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
                 units::percent(snap.thresholds.sync)
             ),
             weight: share / 2.0,
+            cost: Some(share * 1000.0),
             evidence: Evidence::Slice(lane.key, longest.span.begin),
         });
     }
@@ -327,6 +343,7 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
             ),
             why: format!("reported beyond {:.0}× the median", snap.thresholds.outlier),
             weight: 0.1 + times.log10() / 100.0,
+            cost: None,
             evidence: longest
                 .filter(|(_, slice)| is_kept(slice))
                 .map_or(Evidence::Kernel(id), |(key, slice)| {
@@ -357,6 +374,8 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
         let speed = bytes as f64 * 1e9 / nanos as f64;
         if speed < snap.thresholds.slow_copy {
             let route = row.route;
+            let at_threshold = bytes as f64 * 1e9 / snap.thresholds.slow_copy;
+            let excess = (nanos as f64 - at_threshold).max(0.0) / snap.elapsed().max(1) as f64;
             out.push(Alert {
                 rule: Rule::SlowCopy,
                 about: at as u32,
@@ -371,9 +390,65 @@ fn slow_copies(snap: &Snapshot, out: &mut Vec<Alert>) {
                     units::bandwidth(snap.thresholds.slow_copy)
                 ),
                 weight: 0.2,
+                cost: Some(excess * 1000.0),
                 evidence: Evidence::Route(at as u32),
             });
         }
+    }
+}
+
+/// Seconds in which memory must grow, and the parts into which they are divided.
+const GROWTH_SECONDS: usize = 60;
+const MIN_GROWTH_SECONDS: usize = 30;
+const GROWTH_PARTS: usize = 5;
+/// Growth that is reported: bytes, and share of the memory held.
+const MIN_GROWTH: f64 = (1u64 << 20) as f64;
+const MIN_GROWTH_SHARE: f64 = 0.01;
+
+/// Memory of which the least in each part of the last minute is more than in the part before.
+fn growth(snap: &Snapshot, out: &mut Vec<Alert>) {
+    let memory = &snap.values.memory;
+    for (at, (pool, held)) in memory.pools.iter().zip(&memory.trends).enumerate() {
+        // Nothing is recorded while nothing is allocated or freed.
+        let mut last = None;
+        let held = held.last(snap.now, GROWTH_SECONDS).into_iter();
+        let held: Vec<f64> = held
+            .filter_map(|value| {
+                last = value.or(last);
+                last
+            })
+            .collect();
+        if held.len() < MIN_GROWTH_SECONDS {
+            continue;
+        }
+        let parts = held.chunks(held.len().div_ceil(GROWTH_PARTS));
+        let least: Vec<f64> = parts
+            .map(|part| part.iter().copied().fold(f64::MAX, f64::min))
+            .collect();
+        let grows = least.len() == GROWTH_PARTS && least.windows(2).all(|pair| pair[0] < pair[1]);
+        let growth = least.last().copied().unwrap_or(0.0) - least[0];
+        if !grows || growth < MIN_GROWTH.max(MIN_GROWTH_SHARE * pool.held as f64) {
+            continue;
+        }
+        let place = pool
+            .agent
+            .map_or_else(String::new, |agent| snap.names.agent_label(agent));
+        let grown = held.last().copied().unwrap_or(0.0) - held[0];
+        let seconds = held.len() as f64;
+        out.push(Alert {
+            rule: Rule::Growth,
+            about: at as u32,
+            text: format!(
+                "{place} memory grows by {}/s: {} more in {seconds:.0} s, {} held",
+                units::bytes((grown / seconds) as u64),
+                units::bytes(grown as u64),
+                units::bytes(pool.held)
+            ),
+            why: format!("the least held in each fifth of the last {seconds:.0} s exceeds that of the fifth before"),
+            weight: growth / pool.held.max(1) as f64,
+            cost: None,
+            evidence: Evidence::Process(pool.process),
+        });
     }
 }
 

@@ -1,8 +1,11 @@
 //! Use of GPUs: compute, copies, both, neither, and gaps.
 
+use std::rc::Rc;
+
 use roctop_ring::record::engine;
 
 use super::overlap;
+use super::verdict::{self, Sharing, Verdict};
 use crate::{FastMap, LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
 
@@ -53,16 +56,28 @@ pub struct Usage {
     pub starving: u64,
     /// Gaps beyond the threshold, longest first.
     pub gaps: Vec<Gap>,
+    /// Causes of each of them, in the same order.
+    pub gap_verdicts: Vec<Verdict>,
     /// Number of all gaps.
     pub gap_count: u64,
     /// Longest idle time, ns.
     pub longest: u64,
+    /// Causes of the time without kernels.
+    pub verdict: Verdict,
+    /// Waits of streams for others in the same hardware queue, longest first.
+    pub sharing: Vec<Sharing>,
 }
 
 impl Usage {
     /// `nanos` as a share of the span.
     pub fn share(&self, nanos: u64) -> f64 {
         nanos as f64 / self.stretch.duration().max(1) as f64
+    }
+
+    /// Causes of one of its gaps.
+    pub fn verdict_of(&self, gap: Span) -> Option<&Verdict> {
+        let at = self.gaps.iter().position(|known| known.span == gap)?;
+        self.gap_verdicts.get(at)
     }
 
     /// Mean number of concurrent kernels while any ran.
@@ -142,12 +157,13 @@ pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
             None => gpus.push(vec![row.id]),
         }
     }
+    let events = Rc::new(verdict::Events::new(snap, stretch));
     gpus.into_iter()
-        .map(|gpu| of_gpu(snap, gpu, stretch, least_gap))
+        .map(|gpu| of_gpu(snap, gpu, stretch, least_gap, &events))
         .collect()
 }
 
-fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) -> Usage {
+fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64, events: &Rc<verdict::Events>) -> Usage {
     let mut usage = Usage {
         agent: agents
             .first()
@@ -157,6 +173,7 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
         ..Usage::default()
     };
     let mut kernels: Vec<(LaneKey, Slice)> = Vec::new();
+    let mut lanes: Vec<(LaneKey, Vec<Slice>)> = Vec::new();
     let mut waits: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter() {
         let is_own = match lane.key {
@@ -170,7 +187,8 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
             .slices(stretch.begin, stretch.end, usize::MAX / 2)
             .unwrap_or_default();
         starve(&mut usage, &slices, &mut waits);
-        kernels.extend(slices.into_iter().map(|slice| (lane.key, slice)));
+        kernels.extend(slices.iter().map(|slice| (lane.key, *slice)));
+        lanes.push((lane.key, slices));
     }
     kernels.sort_by_key(|(_, slice)| slice.span.begin);
     for (_, slice) in &kernels {
@@ -187,27 +205,15 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
     waits.sort_by_key(|span| span.begin);
     let waits = union(waits.into_iter().filter_map(|span| clip(span, stretch)));
     usage.starving = total(waits.iter().copied()).saturating_sub(overlap::common(&waits, &compute));
-    let mut copies: Vec<Span> = Vec::new();
+    let mut own: Vec<Slice> = Vec::new();
     for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
         let slices = lane
             .slices(stretch.begin, stretch.end, usize::MAX / 2)
             .unwrap_or_default();
-        let is_own = |slice: &&Slice| {
-            let route = snap.values.copies.get(slice.what as usize).map(|copies| copies.route);
-            // The CPU may have made a copy of a call itself; it does not show that the device copied.
-            let route = route.filter(|route| route.engine != engine::CALL);
-            let ends = route.map_or([None, None], |route| [route.source, route.destination]);
-            ends.into_iter().flatten().any(|end| agents.contains(&end))
-        };
-        copies.extend(
-            slices
-                .iter()
-                .filter(is_own)
-                .filter_map(|slice| clip(slice.span, stretch)),
-        );
+        own.extend(slices.into_iter().filter(|slice| is_copy_of(snap, &agents, slice)));
     }
-    copies.sort_by_key(|span| span.begin);
-    let copies = union(copies.into_iter());
+    own.sort_by_key(|slice| slice.span.begin);
+    let copies = union(own.iter().filter_map(|slice| clip(slice.span, stretch)));
     let mut both: Vec<Span> = compute.iter().chain(&copies).copied().collect();
     both.sort_by_key(|span| span.begin);
     let both = union(both.into_iter());
@@ -215,10 +221,23 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64) 
     let busy = total(both.iter().copied());
     usage.overlap = usage.compute.saturating_add(usage.copy).saturating_sub(busy);
     usage.idle = stretch.duration().saturating_sub(busy);
+    usage.sharing = verdict::sharing(&kernels);
+    let mut work = verdict::Work::new(snap, &agents, stretch, lanes, own, events.clone());
+    usage.verdict = work.of_stretch(stretch, &compute);
+    gaps(&mut usage, &both, &kernels, least_gap);
+    usage.gap_verdicts = work.of_gaps(&usage.gaps);
     usage.computing = compute;
     usage.agents = agents;
-    gaps(&mut usage, &both, &kernels, least_gap);
     usage
+}
+
+/// Whether a copy is from or to a GPU, and made by it.
+pub(super) fn is_copy_of(snap: &Snapshot, agents: &[AgentId], copy: &Slice) -> bool {
+    let route = snap.values.copies.get(copy.what as usize).map(|copies| copies.route);
+    // The CPU may have made a copy of a call itself; it does not show that the device copied.
+    let route = route.filter(|route| route.engine != engine::CALL);
+    let ends = route.map_or([None, None], |route| [route.source, route.destination]);
+    ends.into_iter().flatten().any(|end| agents.contains(&end))
 }
 
 /// Incomplete work of a GPU: a span by lane, from its submission or the end of the work before it.

@@ -46,6 +46,8 @@ impl Kind {
     pub(super) const INDEX: Self = Self(15);
     /// Offset of the segment's index; always the last block, with a fixed size.
     pub(super) const FOOTER: Self = Self(16);
+    /// How long threads had run.
+    pub(super) const THREAD_TIMES: Self = Self(17);
 
     /// Whether it belongs in the file of facts, which is never removed.
     pub(super) const fn stays(self) -> bool {

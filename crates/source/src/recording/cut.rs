@@ -69,6 +69,11 @@ impl RawSink for SpanFilter<'_> {
                     .collect();
                 return self.sink.take(process, &Raw::Gauges(&inside));
             }
+            Raw::ThreadTimes(readings) => {
+                let inside = readings.iter().filter(|reading| self.is_within(reading.at));
+                let inside: Vec<_> = inside.copied().collect();
+                return self.sink.take(process, &Raw::ThreadTimes(&inside));
+            }
             Raw::Output(_) => self.is_inside,
             _ => true,
         };

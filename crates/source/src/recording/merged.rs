@@ -354,6 +354,13 @@ impl RawSink for ShiftedSink<'_> {
                 }
                 self.sink.take(process, &Raw::Gauges(&samples));
             }
+            Raw::ThreadTimes(readings) => {
+                let mut readings = readings.to_vec();
+                for reading in &mut readings {
+                    reading.at = moved(&reading.at);
+                }
+                self.sink.take(process, &Raw::ThreadTimes(&readings));
+            }
             other => self.sink.take(process, other),
         }
     }

@@ -9,6 +9,7 @@ use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Th
 use roctop_ring::record::{Domain, SLOT_WORDS, Slot};
 use roctop_trace::item::{Exit, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink, each};
+use roctop_trace::thread_reading::ThreadReading;
 
 /// Appends slots, for blocks of records and of facts.
 pub(super) fn put_slots(bytes: &mut Vec<u8>, slots: &[Slot]) {
@@ -48,6 +49,37 @@ pub(super) fn ended(exit: Exit, at: Nanos) -> Vec<u8> {
         Exit::Unknown => (0, 0),
     };
     bytes(&[kind, number as u64, at])
+}
+
+/// Encodes readings of how long threads had run, four words each.
+pub(super) fn thread_times(readings: &[ThreadReading]) -> Vec<u8> {
+    let words = readings.iter().flat_map(|reading| {
+        let state = match reading.is_running {
+            None => 0u64,
+            Some(false) => 1,
+            Some(true) => 2,
+        };
+        let thread = u64::from(reading.tid) | state << 32;
+        [thread, reading.at, reading.running, reading.ready]
+    });
+    let words: Vec<u64> = words.collect();
+    bytes(&words)
+}
+
+fn read_thread_times(words: &[u64]) -> Vec<ThreadReading> {
+    let readings = words.as_chunks::<4>().0.iter();
+    let readings = readings.map(|&[thread, at, running, ready]| ThreadReading {
+        tid: thread as u32,
+        is_running: match thread >> 32 {
+            1 => Some(false),
+            2 => Some(true),
+            _ => None,
+        },
+        at,
+        running,
+        ready,
+    });
+    readings.collect()
 }
 
 /// Encodes open work.
@@ -139,6 +171,7 @@ pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         }
         Kind::OUTPUT => sink.take(process, &Raw::Output(payload)),
         Kind::GAUGES => sink.take(process, &Raw::Gauges(&sysfs::store::decode(payload))),
+        Kind::THREAD_TIMES => sink.take(process, &Raw::ThreadTimes(&read_thread_times(&words))),
         Kind::NOW => sink.take(process, &Raw::Now(word(0))),
         _ => {}
     }
@@ -261,6 +294,21 @@ mod tests {
     fn open_work_round_trips() {
         assert_eq!(read_open(&words(&open(&work()))), work());
         assert_eq!(read_open(&words(&open(&OpenWork::default()))), OpenWork::default());
+    }
+
+    #[test]
+    fn thread_times_round_trip() {
+        let reading = |tid, is_running| ThreadReading {
+            tid,
+            is_running,
+            at: 3,
+            running: 2,
+            ready: u64::MAX,
+        };
+        let readings = [reading(7, None), reading(8, Some(true)), reading(u32::MAX, Some(false))];
+        let encoded = words(&thread_times(&readings));
+        assert_eq!(read_thread_times(&encoded), readings);
+        assert_eq!(read_thread_times(&encoded[..7]), readings[..1]);
     }
 
     #[test]

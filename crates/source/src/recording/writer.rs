@@ -363,6 +363,7 @@ impl RawSink for Recorder {
             // Output and poll times are useless without records.
             Raw::Output(bytes) => drop(self.write(Kind::OUTPUT, owner, bytes)),
             Raw::Gauges(samples) => drop(self.write(Kind::GAUGES, owner, &sysfs::store::encode(samples))),
+            Raw::ThreadTimes(readings) => drop(self.write(Kind::THREAD_TIMES, owner, &payload::thread_times(readings))),
             Raw::Now(at) => {
                 if self.flushed.elapsed() >= MAX_BLOCK_AGE {
                     self.flush_all();

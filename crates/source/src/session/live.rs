@@ -134,6 +134,20 @@ impl Live {
         alive.map(|process| process.pid).collect()
     }
 
+    /// Process, pid and threads with a ring, of each process that has not ended.
+    pub fn threads_alive(&self) -> Vec<(ProcessId, u32, Vec<u32>)> {
+        let alive = (0..)
+            .map(ProcessId)
+            .zip(&self.processes)
+            .filter(|(_, process)| !process.ended);
+        let threads = alive.map(|(id, process)| {
+            let files = self.files.iter().filter(|file| file.process == id);
+            let used = files.flat_map(|file| file.reader.accounts());
+            (id, process.pid, used.map(|(thread, _)| thread.tid).collect())
+        });
+        threads.collect()
+    }
+
     /// Number of processes that have not ended.
     pub fn alive(&self) -> usize {
         self.processes.iter().filter(|process| !process.ended).count()

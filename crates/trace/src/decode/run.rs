@@ -1,6 +1,7 @@
 //! Decodes a run of one thread's records. What the records share is looked up once.
 
 use super::Decoder;
+use super::events::has_stream;
 use crate::clock::Line;
 use crate::item::{ApiCall, Nanos, ProcessId, Span};
 use crate::raw::each;
@@ -46,6 +47,9 @@ impl Decoder {
                         status: (found.has_status == 1).then_some(found.status),
                         arguments: None,
                     };
+                    if has_stream(&found) {
+                        self.event_call(process, head.domain(), &found, call.span.begin);
+                    }
                     self.emit_call(call);
                 }
                 record::Dispatch::KIND => {

@@ -107,6 +107,38 @@ pub struct Transfer {
     pub direction: u16,
 }
 
+/// A call by which a stream records an event or waits for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventCall {
+    /// Process that called.
+    pub process: ProcessId,
+    /// Begin of the call.
+    pub at: Nanos,
+    /// The stream that records or waits; `None` if unknown.
+    pub stream: Option<StreamId>,
+    /// Handle of the event.
+    pub event: u64,
+    /// Whether the stream waits for the event; otherwise it records it.
+    pub waits: bool,
+}
+
+/// How long a thread had run, as the Linux kernel counts it, and its state at that moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Process of the thread.
+    pub process: ProcessId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Time of the reading.
+    pub at: Nanos,
+    /// Time on a CPU so far, ns.
+    pub running: u64,
+    /// Time in a run queue so far, ns.
+    pub ready: u64,
+    /// Whether it ran or was ready at the reading; `None` if unknown.
+    pub is_running: Option<bool>,
+}
+
 /// Memory that was allocated, mapped or freed through HSA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {

@@ -126,6 +126,25 @@ pub fn items(text: &str, room: usize) -> String {
     whole.map_or_else(|| elide(text, room), |part| part.trim_end().into())
 }
 
+/// Joins items with commas, as many as fit into `columns`; `…` stands for the others.
+pub fn list(items: &[String], columns: usize) -> String {
+    let Some((first, others)) = items.split_first() else {
+        return String::new();
+    };
+    let mut text = first.clone();
+    for (at, item) in others.iter().enumerate() {
+        let is_last = at + 1 == others.len();
+        let room = columns.saturating_sub(if is_last { 0 } else { 3 });
+        if width(&text) + 2 + width(item) > room {
+            let rest = if width(&text) + 3 <= columns { ", …" } else { "…" };
+            return cut(&format!("{text}{rest}"), columns);
+        }
+        text.push_str(", ");
+        text.push_str(item);
+    }
+    cut(&text, columns)
+}
+
 /// Shortens a text in the middle to `columns`: names usually differ in head or tail.
 pub fn elide(text: &str, columns: usize) -> String {
     if width(text) <= columns {

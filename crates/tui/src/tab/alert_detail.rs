@@ -9,9 +9,9 @@ use crate::widgets::canvas::{Canvas, words};
 use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
-use roctop_model::analysis::{Alert, Evidence, Rule};
+use roctop_model::analysis::{Alert, Evidence, LoggedAlert, Rule};
 use roctop_model::{LaneKey, Snapshot};
-use roctop_trace::item::{AgentId, KernelId, OperationId};
+use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId};
 use roctop_trace::units;
 
 /// Calls of each lane that are looked through.
@@ -58,6 +58,10 @@ const fn meaning(rule: Rule) -> (&'static str, &'static str) {
             "Some launches of the kernel took many times as long as most.",
             "See when (below): at the start it is warming up; at intervals another process or a clock change may be the cause.",
         ),
+        Rule::Growth => (
+            "The program allocates more than it frees. When the memory is full, an allocation fails.",
+            "M lists what is not freed, the largest first, with the calls that allocated it.",
+        ),
         Rule::SlowCopy => (
             "Large copies were slower than the link allows.",
             "Copy from pinned memory (hipHostMalloc), in larger pieces, and not while other copies run.",
@@ -66,12 +70,14 @@ const fn meaning(rule: Rule) -> (&'static str, &'static str) {
 }
 
 /// Draws it.
-pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert: &Alert) {
+pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, logged: &LoggedAlert) {
+    let alert = &logged.alert;
     let inner = canvas.frame(area, alert.rule.word(), "enter → evidence");
     let room = inner.width.saturating_sub(2);
     let (means, try_this) = meaning(alert.rule);
     let texts = [
         (alert.text.clone(), Role::Accent),
+        (occurrences(scene, logged), Role::Text),
         (alert.why.clone(), Role::Text),
         (means.into(), Role::Text),
         (try_this.into(), Role::Muted),
@@ -93,6 +99,20 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert
     if rest.height >= 4 {
         about(canvas, rest, scene, alert);
     }
+}
+
+/// When it was found, how often, and what it costs.
+fn occurrences(scene: &Scene<'_>, logged: &LoggedAlert) -> String {
+    let when = |at: Nanos| units::timestamp_short(at.saturating_sub(scene.snap.origin));
+    let times = units::counted(logged.count, "time", "times");
+    let last = if logged.is_active {
+        "now".into()
+    } else {
+        when(logged.last)
+    };
+    let cost = logged.alert.cost;
+    let cost = cost.map_or_else(String::new, |cost| format!(", costs {cost:.0} ms per second"));
+    format!("first {}, last {last}, {times}{cost}", when(logged.first))
 }
 
 /// What it is about, over time.

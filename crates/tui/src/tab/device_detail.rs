@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::devices::{Row, gauges, label, product, seen};
+use super::gaps;
 use crate::NameForm;
 use crate::theme::Role;
 use crate::track::Track;
@@ -18,6 +19,10 @@ use roctop_model::snapshot::KernelRow;
 use roctop_trace::gauge::{Device, Reading};
 use roctop_trace::item::AgentId;
 use roctop_trace::units;
+
+/// Rows of a pane that has room for several causes, and how many.
+const HIGH: u16 = 14;
+const MAX_CAUSES: usize = 4;
 
 /// Shares of the stretch that was looked at: compute, copies, both at once, neither.
 pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
@@ -47,7 +52,7 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
         let [compute, copy, both, idle, gaps, longest, at_once, starved] = words;
         let first = format!("{compute:>8} {copy:>7} {both:>7} {idle:>9} {gaps:>6} {longest:>11}");
         if wide {
-            format!("{first} {at_once:>11} {starved:>8}")
+            format!("{first} {at_once:>11} {starved:>8}  ")
         } else {
             first
         }
@@ -58,7 +63,8 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     if analysis.usage.is_empty() {
         return canvas.empty(inner, &super::why_empty(scene, "kernel on any GPU", 0));
     }
-    let text = format!("{:<6} {}", "GPU", words(head));
+    let title = if wide { "NO KERNEL BECAUSE" } else { "" };
+    let text = format!("{:<6} {}{title}", "GPU", words(head));
     canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(1), Role::Head);
     for (i, row) in analysis.usage.iter().take(inner.height as usize - 1).enumerate() {
         let share = |nanos: u64| format!("{} %", units::percent(row.share(nanos)));
@@ -80,14 +86,44 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
             ])
         );
         let role = if is_idle || is_long { Role::Warn } else { Role::Text };
-        canvas.say(
-            inner.x + 1,
-            inner.y + 1 + i as u16,
-            &text,
-            inner.width.saturating_sub(1),
-            role,
-        );
+        let y = inner.y + 1 + i as u16;
+        let x = canvas.say(inner.x + 1, y, &text, inner.width.saturating_sub(1), role);
+        if wide {
+            let room = inner.right().saturating_sub(x + 1);
+            let causes = gaps::causes(scene, &row.verdict, usize::from(room));
+            canvas.say(x, y, &causes, room, Role::Text);
+        }
     }
+}
+
+/// Why a GPU ran no kernel, and which streams wait for each other in one hardware queue.
+fn causes(scene: &Scene<'_>, agent: AgentId, area: Rect) -> Vec<(String, Role)> {
+    let snap = scene.snap;
+    let mut usage = snap.analysis().usage.iter();
+    let Some(usage) = usage.find(|usage| usage.agent == agent || usage.agents.contains(&agent)) else {
+        return Vec::new();
+    };
+    let verdict = &usage.verdict;
+    let most = if area.height > HIGH { MAX_CAUSES } else { 1 };
+    let stretch = units::duration(usage.stretch.duration());
+    let head = format!(
+        "no kernel {} % of the last {stretch}: ",
+        units::percent(usage.share(verdict.nanos))
+    );
+    let room = usize::from(area.width.saturating_sub(2)).saturating_sub(units::width(&head));
+    let mut lines = vec![(format!("{head}{}", gaps::causes(scene, verdict, room)), Role::Text)];
+    let parts = verdict.parts.iter().filter(|part| verdict.share(part) >= 0.01);
+    let parts: Vec<_> = parts.take(most).collect();
+    if most > 1 || parts.len() == 1 {
+        lines.extend(parts.iter().map(|part| {
+            let sign = if part.is_estimated { "≈" } else { "" };
+            let share = format!("{sign}{}", units::percent(verdict.share(part)));
+            (format!("{share:>7} %  {}", part.cause.explanation(snap)), Role::Muted)
+        }));
+    }
+    let waits = usage.sharing.iter().take(most);
+    lines.extend(waits.map(|wait| (wait.words(snap), Role::Text)));
+    lines
 }
 
 /// The kernels that took most time on a GPU.
@@ -137,6 +173,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: 
             units::duration(agent.busy),
         );
         lines.push((text, Role::Text));
+        lines.extend(causes(scene, agent.id, inner));
         let trend = chart::sparkline(&agent.trend);
         lines.push((
             format!("30 s {trend}   top: {}", top_kernels(scene, agent.id)),

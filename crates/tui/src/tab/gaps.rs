@@ -5,7 +5,7 @@ use crate::jump::Target;
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::LaneKey;
-use roctop_model::analysis::{Gap, host};
+use roctop_model::analysis::{Gap, Verdict, host};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_trace::item::AgentKind;
 use roctop_trace::units;
@@ -18,6 +18,7 @@ const MAX_GAPS: usize = 100;
 pub(crate) struct Row {
     gap: Gap,
     host: host::Host,
+    verdict: Verdict,
 }
 
 pub(crate) struct GapTable;
@@ -42,12 +43,17 @@ pub(crate) fn longest_call(scene: &Scene<'_>, host: &host::Host) -> String {
     name.unwrap_or_else(|| "outside of calls".into())
 }
 
-/// Gaps that pass the filter.
-fn passing(scene: &Scene<'_>) -> Vec<Gap> {
+/// Gaps that pass the filter, with their causes.
+fn passing<'a>(scene: &Scene<'a>) -> Vec<(Gap, &'a Verdict)> {
     let usage = scene.snap.analysis().usage.iter();
-    let gaps = usage.flat_map(|usage| &usage.gaps).copied();
-    gaps.filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
+    let gaps = usage.flat_map(|usage| usage.gaps.iter().copied().zip(&usage.gap_verdicts));
+    gaps.filter(|(gap, _)| scene.ui.filter.accepts(&GapSubject { gap, scene }))
         .collect()
+}
+
+/// As many causes as go into `columns`.
+pub(crate) fn causes(scene: &Scene<'_>, verdict: &Verdict, columns: usize) -> String {
+    units::list(&verdict.words(scene.snap), columns)
 }
 
 fn kernel(row: &Row, scene: &Scene<'_>) -> String {
@@ -90,6 +96,14 @@ impl Table for GapTable {
             text: Shown::Duration,
         },
         Column {
+            title: "CAUSE ",
+            name: "Cause",
+            width: 24,
+            rank: 0,
+            worth: |row, scene| Worth::Text(row.verdict.words(scene.snap).join(", ")),
+            text: Shown::Own(|row, scene, width| units::fit(&causes(scene, &row.verdict, width), width)),
+        },
+        Column {
             title: "HOST WAS",
             name: "Host_Function",
             width: 0,
@@ -129,10 +143,11 @@ impl Table for GapTable {
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
         let mut gaps = passing(scene);
-        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
-        let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
+        gaps.sort_by_key(|(gap, _)| std::cmp::Reverse(gap.span.duration()));
+        let with_host = gaps.into_iter().take(MAX_GAPS).map(|(gap, verdict)| Row {
             host: host::during(snap, &gap),
             gap,
+            verdict: verdict.clone(),
         });
         with_host.collect()
     }

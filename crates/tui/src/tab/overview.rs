@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::alerts::AlertTable;
-use super::{api, copies, kernels, log, timeline};
+use super::alerts::{self, AlertTable};
+use super::{api, copies, gaps, kernels, log, timeline};
 use crate::hit_map::Hit;
 use crate::keymap::Action;
 use crate::theme::Role;
@@ -22,6 +22,8 @@ const WIDE: u16 = 120;
 /// At this width and height there is room for all panes.
 const HIGH: u16 = 40;
 const NARROW: u16 = 96;
+/// Share of time without kernels from which its causes are shown.
+const WORTH_A_CAUSE: f64 = 0.05;
 /// Below this height panes stand side by side.
 const LOW: u16 = 21;
 
@@ -151,7 +153,7 @@ fn notes_in_a_line(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
 /// How it ended when it has, else what stands out.
 fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let ending = log::ending(scene.snap);
-    if ending.is_empty() && !scene.snap.analysis().alerts.is_empty() {
+    if ending.is_empty() && !scene.snap.analysis().log.is_empty() {
         table::panel::<AlertTable>(canvas, area, scene, Some("A all".into()), 3);
         return;
     }
@@ -167,7 +169,7 @@ fn worth_a_look(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
 /// The end and the alerts, a line each.
 fn notes(scene: &Scene<'_>) -> Vec<(String, Role)> {
     let mut out = log::ending(scene.snap);
-    out.extend(scene.snap.analysis().alerts.iter().map(|alert| {
+    out.extend(alerts::active(scene).map(|alert| {
         let role = if alert.rule.is_bad() { Role::Bad } else { Role::Warn };
         (format!("▲ {}", alert.text), role)
     }));
@@ -209,6 +211,21 @@ fn driver(scene: &Scene<'_>, row: &AgentRow) -> String {
     words.extend(device.shader_clock.as_ref().ok().map(|clock| format!("{clock:.0} MHz")));
     words.push(String::new());
     words.join("  ")
+}
+
+/// Why a GPU ran no kernel for some of the time; nothing for a busy one.
+fn causes(scene: &Scene<'_>, row: &AgentRow, columns: usize) -> String {
+    let mut usage = scene.snap.analysis().usage.iter();
+    let Some(usage) = usage.find(|usage| usage.agent == row.id) else {
+        return String::new();
+    };
+    let share = usage.share(usage.verdict.nanos);
+    if share < WORTH_A_CAUSE {
+        return String::new();
+    }
+    let head = format!("no kernel {} %: ", units::percent(share));
+    let room = columns.saturating_sub(units::width(&head));
+    format!("{head}{}  ", gaps::causes(scene, &usage.verdict, room))
 }
 
 fn gauge(share: f64) -> Role {
@@ -272,15 +289,16 @@ fn devices(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, gpus: &[&Agen
         x = canvas.say(x, y, &chart::trailing(&row.trend, trend_room), trend_room as u16, role) + 2;
         let product = agent.and_then(|agent| header::model(&agent.product)).unwrap_or("");
         let arch = agent.map_or("", |agent| &agent.name);
+        let room = inner.right().saturating_sub(x + 1);
         let text = format!(
-            "{}{} {}  {}  {}",
+            "{}{}{} {}  {}  {}",
+            causes(scene, row, usize::from(room)),
             driver(scene, row),
             format!("{product} {arch} ").trim_start(),
             units::counted(row.dispatches, "kernel", "kernels"),
             units::counted(row.streams as u64, "stream", "streams"),
             units::counted(row.queues as u64, "queue", "queues"),
         );
-        let room = inner.right().saturating_sub(x + 1);
         canvas.say(x, y, &units::items(&text, room as usize), room, Role::Muted);
     }
 }

@@ -10,7 +10,7 @@ use crate::track::Track;
 use crate::widgets::plot;
 use crate::widgets::rows::{self, lane_label};
 use crate::widgets::table::Scene;
-use roctop_model::analysis::{Gap, host, usage};
+use roctop_model::analysis::{Gap, Verdict, host, usage, verdict};
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId, QueueId, Span, TextId};
 use roctop_trace::units;
@@ -170,6 +170,25 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
         ),
         None => format!("host {thread} was outside of calls"),
     };
+    let usage = snap.analysis().usage.iter();
+    let known = usage
+        .filter(|usage| usage.agent == agent)
+        .find_map(|usage| usage.verdict_of(gap));
+    // A stream's gap is none of the GPU's while others run.
+    let is_of_gpu = matches!(scene.ui.track, Some(Track::Lane(LaneKey::Agent(_))));
+    let verdict = match known {
+        Some(verdict) => verdict.clone(),
+        None if is_of_gpu => verdict::of_gap(snap, agent, gap),
+        None => Verdict::default(),
+    };
+    for part in &verdict.parts {
+        let sign = if part.is_estimated { "≈" } else { "" };
+        let share = units::percent(verdict.share(part));
+        out.push((
+            format!("{sign}{share} %: {}", part.cause.explanation(snap)),
+            Role::Accent,
+        ));
+    }
     out.push((did, Role::Warn));
     out.extend(next.map(|(key, slice)| {
         let (what, delay) = (what(scene, key, &slice), units::duration_or_missing(delay(&slice)));

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::table::Scene;
+use crate::tab::alerts;
 use crate::theme::Role;
 use crate::time::nice;
 use roctop_trace::item::Nanos;
@@ -37,6 +38,9 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         .saturating_sub(snap.origin)
         .div_ceil(step)
         .saturating_mul(step);
+    let on_screen = |at: Nanos| at >= stretch.from && at < stretch.to(area.width);
+    let alerts = alerts::moments(scene).filter(|at| on_screen(*at));
+    let alerts: Vec<u16> = alerts.map(|at| area.x + stretch.column(at, area.width)).collect();
     for _ in 0..area.width {
         let at = snap.origin.saturating_add(tick);
         if at >= stretch.to(area.width) {
@@ -47,13 +51,18 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
         let x = area.x + stretch.column(at, area.width);
         let room = area.right().saturating_sub(x);
         // Half a label would be another time.
-        let text = if units::width(&text) <= usize::from(room) {
+        let after = x.saturating_add(units::width(&text) as u16);
+        let is_free = alerts.iter().all(|alert| !(x..after).contains(alert));
+        let text = if is_free && units::width(&text) <= usize::from(room) {
             &text
         } else {
             "╷"
         };
         canvas.say(x, area.y, text, room, Role::Muted);
         tick = tick.saturating_add(step);
+    }
+    for &x in &alerts {
+        canvas.say(x, area.y, "!", 1, Role::Warn);
     }
     // Where the lanes end: said once, since a mark in each lane would go over the wire ten times a second.
     let now = area.x.saturating_add(stretch.column(snap.now, area.width));
@@ -62,7 +71,6 @@ pub(crate) fn axis(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stret
     if snap.is_running() && now < area.right() && is_free {
         canvas.say(now, area.y, "▾", 1, Role::Now);
     }
-    let on_screen = |at: Nanos| at >= stretch.from && at < stretch.to(area.width);
     if let Some(range) = scene.ui.range {
         let span = range.span();
         let first = stretch.column(span.begin, area.width);

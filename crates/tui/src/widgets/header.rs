@@ -333,7 +333,7 @@ fn scope(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapsh
     } else if !scene.ui.time.follows && !scene.ui.time.fits && !scene.ui.time.is_work {
         right.insert(0, "timeline frozen – f to follow".into());
     }
-    let alerts = snap.analysis().alerts.len();
+    let alerts = tab::alerts::active(scene).count();
     if alerts > 0 {
         right.push(format!("▲ {} (A)", units::counted(alerts as u64, "alert", "alerts")));
     }

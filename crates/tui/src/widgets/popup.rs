@@ -154,7 +154,7 @@ const LEGEND: [(&str, &str); 21] = [
     ("▌ ·", "end of a slice, idle"),
     ("[ ] < >", "selected, belongs to it"),
     ("^", "copy made by a call"),
-    ("▲", "alert; clipped value"),
+    ("▲ !", "alert; clipped value"),
     ("▼ ▲", "descending, ascending"),
     ("▸", "selected; has the focus"),
     ("– ≥", "not known, at least"),

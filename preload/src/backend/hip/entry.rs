@@ -219,6 +219,7 @@ fn unknown(ours: &WrappedEntry, which: Which, index: usize, name: Option<&'stati
         stack_words: UNKNOWN_WORDS,
         moves: None,
         is_special: false,
+        is_event: false,
     }));
     if let Some(process) = process::get() {
         super::name(process, super::domain(function), function.op, name.as_bytes());

@@ -18,6 +18,7 @@ use hip_sys::function::{
     ArgumentLocation, COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Returns, STACK_WORDS,
 };
 use roctop_ring::arguments::Arguments;
+use roctop_ring::record::ApiCall;
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
@@ -256,6 +257,9 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let (mut number, mut is_alone) = (0, false);
     if function.stream != ArgumentLocation::None {
         number = stream(fetch(frame, function.stream), function, &call);
+        if function.is_event {
+            frame.argument = ApiCall::event_argument(frame.argument, number);
+        }
         is_alone = deferred::is_used();
     }
     thread.stream.set(number);

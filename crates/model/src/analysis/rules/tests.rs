@@ -1,9 +1,11 @@
 //! Each rule on a program written for it.
 
 use super::*;
+use crate::analysis::LoggedAlert;
 use crate::{Fresh, Options, Store};
+use roctop_ring::record::memory;
 use roctop_trace::item::{
-    Agent, AgentId, ApiCall, Copy, Dispatch, Item, Kernel, Open, Operation, Process, QueueId, StreamId,
+    Agent, AgentId, Allocation, ApiCall, Copy, Dispatch, Item, Kernel, Open, Operation, Process, QueueId, StreamId,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -176,4 +178,86 @@ fn waits_failures_slow_copies_and_hangs_are_reported() {
     let found = rules(&mut store);
     assert!(has(&found, Rule::Hang));
     assert_eq!(found[0].0, Rule::Hang, "what went wrong comes first: {found:?}");
+}
+
+/// A program that allocates 8 MiB a second, and frees all but `kept` of them; its alerts of growing memory.
+fn growth_of(seconds: u64, kept: impl Fn(u64) -> bool) -> usize {
+    let mut store = store();
+    let mut total = 0;
+    let mut record = |operation, second: u64, total: u64| {
+        let at = second * SECOND + if operation == memory::FREE { SECOND / 2 } else { 0 };
+        store.apply(&Item::Allocation(Allocation {
+            operation,
+            address: second << 24,
+            bytes: 8 << 20,
+            total,
+            agent: Some(AgentId(1)),
+            span: Span { begin: at, end: at + 1 },
+            ..Allocation::default()
+        }));
+    };
+    for second in 1..seconds {
+        total += 8 << 20;
+        record(memory::ALLOCATE, second, total);
+        if !kept(second) {
+            total -= 8 << 20;
+            record(memory::FREE, second, total);
+        }
+    }
+    store.apply(&Item::Now(seconds * SECOND));
+    let found = rules(&mut store);
+    found.iter().filter(|found| found.0 == Rule::Growth).count()
+}
+
+#[test]
+fn only_memory_that_goes_on_growing_is_reported() {
+    assert_eq!(growth_of(70, |_| true), 1);
+    assert_eq!(growth_of(70, |second| second % 3 == 0), 1, "some of it is freed");
+    assert_eq!(growth_of(70, |_| false), 0, "all is freed");
+    assert_eq!(growth_of(70, |second| second < 10), 0, "it grew at the start");
+    assert_eq!(growth_of(20, |_| true), 0, "too short to judge");
+}
+
+#[test]
+fn a_reported_error_is_no_failure() {
+    let mut store = store();
+    store.apply(&Item::Operation(Operation {
+        id: OperationId(2),
+        domain: Domain::HIP.0,
+        name: "hipGetLastError".into(),
+    }));
+    store.apply(&Item::Api(ApiCall {
+        operation: OperationId(2),
+        span: Span {
+            begin: SECOND,
+            end: SECOND + 1000,
+        },
+        status: Some(2),
+        ..ApiCall::default()
+    }));
+    assert!(!has(&rules(&mut store), Rule::Failed));
+}
+
+#[test]
+fn an_alert_stays_in_the_log_after_its_end() {
+    let mut store = store();
+    store.apply(&dispatch(SECOND, 10_000_000, SECOND));
+    store.apply(&dispatch(SECOND + 70_000_000, 10_000_000, SECOND + 69_000_000));
+    store.apply(&Item::Now(SECOND + 80_000_000));
+    let is_gap = |logged: &&LoggedAlert| logged.alert.rule == Rule::Gap;
+    let snap = store.snapshot(Fresh::All);
+    let log = &snap.analysis().log;
+    let gap = log.iter().find(is_gap).expect("there is a gap");
+    assert_eq!((gap.first, gap.count, gap.is_active), (SECOND + 10_000_000, 1, true));
+    let cost = gap.alert.cost.expect("it costs time");
+    assert!((cost - 750.0).abs() < 1.0, "60 of 80 ms: {cost}");
+    for i in 0..200 {
+        store.apply(&dispatch(2 * SECOND + i * 100_000_000, 99_000_000, SECOND));
+    }
+    store.apply(&Item::Now(22 * SECOND));
+    let snap = store.snapshot(Fresh::All);
+    let analysis = snap.analysis();
+    assert!(analysis.alerts.iter().all(|alert| alert.rule != Rule::Gap));
+    let gap = analysis.log.iter().find(is_gap).expect("it is kept");
+    assert_eq!((gap.count, gap.is_active), (1, false));
 }

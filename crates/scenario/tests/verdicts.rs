@@ -1,0 +1,222 @@
+//! Programs with known causes of the time without kernels: the model finds each with its share.
+
+use roctop_model::analysis::{Cause, Verdict};
+use roctop_model::{Fresh, LaneKey, Options, Snapshot};
+use roctop_scenario::Scenario;
+use std::sync::Arc;
+
+/// A program that repeats `steps` of 10 ms for 2 s.
+fn program(work: &str) -> Arc<Snapshot> {
+    program_of("10ms", 200, work)
+}
+
+fn program_of(step: &str, steps: u32, work: &str) -> Arc<Snapshot> {
+    let text = format!(
+        r#"
+        title = "./causes"
+        steps = {steps}
+        step = "{step}"
+        gpu = [
+            {{ name = "gfx942", product = "", units = 304, memory = 192 }},
+            {{ name = "gfx942", product = "", units = 304, memory = 192 }},
+        ]
+        process = [{{ pid = 7, command = "./causes" }}]
+        thread = [{{ name = "main", tid = 7 }}, {{ name = "other", tid = 8 }}]
+        kernel = [{{ key = "k", name = "k", grid = [64, 1, 1], workgroup = [64, 1, 1] }}]
+        {work}
+        "#
+    );
+    let scenario = Scenario::parse(&text).expect("it is a scenario");
+    let length = scenario.length();
+    scenario.store(Options::default(), length).snapshot(Fresh::All)
+}
+
+fn verdict(snap: &Snapshot, gpu: u32) -> Verdict {
+    let usage = &snap.analysis().usage;
+    let row = usage.iter().find(|row| row.agent.0 == gpu + 1).expect("it had work");
+    assert_eq!(
+        row.verdict.nanos,
+        row.stretch.duration() - row.compute,
+        "each moment without a kernel has one cause"
+    );
+    row.verdict.clone()
+}
+
+/// Asserts that the causes that `is` accepts have a share, in per cent, within 5 points.
+fn assert_share(verdict: &Verdict, share: f64, is: impl Fn(Cause) -> bool) {
+    let found = 100.0 * verdict.share_of(is);
+    assert!(
+        (found - share).abs() <= 5.0,
+        "{found:.1} % instead of {share} %: {verdict:?}"
+    );
+}
+
+fn is_dependency(cause: Cause, on: LaneKey) -> bool {
+    matches!(cause, Cause::Dependency { on: found, .. } if found == on)
+}
+
+fn stream(gpu: u32, stream: u32) -> LaneKey {
+    LaneKey::Stream(
+        roctop_trace::item::AgentId(gpu + 1),
+        roctop_trace::item::StreamId(stream),
+    )
+}
+
+#[test]
+fn host_that_comes_late_is_host_bound() {
+    let snap = program(
+        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 4ms", "sync 0", "late 3ms", "kernel k 2ms"] }]"#,
+    );
+    assert_share(&verdict(&snap, 0), 100.0, |cause| cause == Cause::Host);
+}
+
+#[test]
+fn kernels_that_are_queued_are_not_host_bound() {
+    let snap = program_of(
+        "2s",
+        1,
+        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 50us *39050"] }]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    assert_share(&verdict, 100.0, |cause| cause == Cause::BetweenKernels);
+}
+
+#[test]
+fn kernel_that_waits_for_an_event_names_stream_and_event() {
+    let snap = program(
+        r#"work = [
+            { gpu = 1, stream = 2, thread = "main", do = ["kernel k 6ms"] },
+            { gpu = 0, stream = 1, thread = "main", do = ["kernel k 1ms", "wait 0", "kernel k 1ms"] },
+        ]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    // 5 ms of wait, and 3 ms until the next step.
+    assert_share(&verdict, 62.5, |cause| is_dependency(cause, stream(1, 0)));
+    assert_share(&verdict, 37.5, |cause| cause == Cause::Host);
+    let event = verdict.parts.iter().find_map(|part| match part.cause {
+        Cause::Dependency { event, .. } => Some(event),
+        _ => None,
+    });
+    assert_eq!(event, Some(0xe0_0000));
+}
+
+#[test]
+fn thread_that_waits_for_another_gpu_is_no_late_host() {
+    let snap = program(
+        r#"work = [
+            { gpu = 1, stream = 2, thread = "main", do = ["kernel k 8ms"] },
+            { gpu = 0, stream = 1, thread = "main", do = ["sync 0", "kernel k 1ms"] },
+        ]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    assert_share(&verdict, 89.0, |cause| is_dependency(cause, stream(1, 0)));
+}
+
+#[test]
+fn kernel_behind_a_copy_waits_for_it() {
+    let snap =
+        program(r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["copy h2d 64MiB 5ms", "kernel k 3ms"] }]"#);
+    let verdict = verdict(&snap, 0);
+    let h2d = roctop_ring::record::direction::H2D;
+    assert_share(&verdict, 71.0, |cause| cause == Cause::Copy(h2d));
+    assert_share(&verdict, 29.0, |cause| cause == Cause::Host);
+}
+
+#[test]
+fn copy_that_the_thread_makes_itself_is_a_copy() {
+    let snap =
+        program(r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["memcpy d2h 64MiB 5ms", "kernel k 4ms"] }]"#);
+    let d2h = roctop_ring::record::direction::D2H;
+    assert_share(&verdict(&snap, 0), 83.0, |cause| cause == Cause::Copy(d2h));
+}
+
+#[test]
+fn copy_that_nothing_waits_for_is_not_the_cause() {
+    let snap = program(
+        r#"work = [
+            { gpu = 0, stream = 1, thread = "main", do = ["kernel k 2ms"] },
+            { gpu = 0, stream = 2, thread = "other", at = "2ms", do = ["copy h2d 64MiB 6ms"] },
+        ]"#,
+    );
+    assert_share(&verdict(&snap, 0), 100.0, |cause| cause == Cause::Host);
+}
+
+#[test]
+fn start_up_is_no_idle_gpu() {
+    let snap = program_of(
+        "2s",
+        1,
+        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["late 1200ms", "kernel k 200ms", "sync 0", "late 300ms", "kernel k 250ms"] }]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    assert_share(&verdict, 77.4, |cause| cause == Cause::StartUp);
+    assert_share(&verdict, 22.6, |cause| cause == Cause::Host);
+}
+
+#[test]
+fn kernel_behind_a_waiting_one_in_the_same_queue() {
+    let snap = program(
+        r#"work = [
+            { gpu = 1, stream = 2, thread = "main", do = ["kernel k 7ms"] },
+            { gpu = 0, stream = 1, queue = 5, thread = "main", do = ["wait 0", "kernel k 1ms"] },
+            { gpu = 0, stream = 3, queue = 5, thread = "main", do = ["kernel k 1ms"] },
+        ]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    assert_share(
+        &verdict,
+        87.5,
+        |cause| matches!(cause, Cause::SharedQueue { behind, .. } if behind == stream(0, 1)),
+    );
+}
+
+#[test]
+fn streams_that_wait_for_each_other_in_one_queue_are_named() {
+    let snap = program(
+        r#"work = [
+            { gpu = 0, stream = 1, queue = 5, thread = "main", do = ["kernel k 4ms"] },
+            { gpu = 0, stream = 2, queue = 5, thread = "main", do = ["kernel k 2ms"] },
+        ]"#,
+    );
+    let row = &snap.analysis().usage[0];
+    let longest = row.sharing.first().expect("they share a queue");
+    assert_eq!((longest.waited, longest.behind), (stream(0, 1), stream(0, 0)));
+    let waited = longest.nanos as f64 / 200.0;
+    assert!((waited - 4e6).abs() < 1e5, "{waited}");
+}
+
+#[test]
+fn sleeping_thread_is_not_a_late_one() {
+    for (late, asleep) in [(1, 6), (6, 1), (4, 3), (0, 7)] {
+        let work = format!(
+            r#"work = [{{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 3ms", "sync 0", "late {late}ms", "asleep {asleep}ms"] }}]"#
+        );
+        let verdict = verdict(&program(&work), 0);
+        let share = 100.0 * f64::from(asleep) / 7.0;
+        assert_share(&verdict, share, |cause| cause == Cause::HostAsleep);
+        let part = verdict.parts.iter().find(|part| part.cause == Cause::HostAsleep);
+        assert!(part.is_some_and(|part| part.is_estimated));
+    }
+}
+
+#[test]
+fn mixture_has_each_cause_with_its_share() {
+    let snap = program_of(
+        "20ms",
+        100,
+        r#"work = [
+            { gpu = 1, stream = 2, thread = "main", do = ["kernel k 6ms"] },
+            { gpu = 0, stream = 1, thread = "main", do = [
+                "kernel k 2ms", "wait 0", "kernel k 2ms", "copy h2d 64MiB 3ms", "kernel k 1ms", "sync 1", "memcpy d2h 1MiB 2ms", "late 1ms",
+            ] },
+        ]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    // Of 15 ms: 4 of the event, 3 and 2 of copies, the rest of the host.
+    let h2d = roctop_ring::record::direction::H2D;
+    let d2h = roctop_ring::record::direction::D2H;
+    assert_share(&verdict, 26.7, |cause| is_dependency(cause, stream(1, 0)));
+    assert_share(&verdict, 20.0, |cause| cause == Cause::Copy(h2d));
+    assert_share(&verdict, 13.3, |cause| cause == Cause::Copy(d2h));
+    assert_share(&verdict, 40.0, |cause| cause == Cause::Host);
+}
