@@ -8,6 +8,7 @@ use roctop_ring::near;
 
 use super::histogram_delta::Counts;
 use super::launch_config::{Shape, Shapes};
+use super::seconds::{Seconds, Sums};
 use super::stats::{HISTOGRAMS, Stat, Sum, Summed, Trend};
 use super::table::{MAX_IDS, is_untimed};
 use roctop_trace::item::{Dispatch, Nanos};
@@ -95,8 +96,10 @@ struct Fresh {
     /// Number and sum of known delays.
     delayed: u32,
     delay: u64,
-    /// Busy ns in the current second, and that second.
+    /// Busy ns in the current second, number and squares of its durations, and that second.
     nanos: u64,
+    squares: f64,
+    counted: u32,
     second: u32,
     is_touched: bool,
     /// Whether the kernel has a histogram.
@@ -125,18 +128,27 @@ impl Fresh {
     }
 
     /// Adds the sums to the kernel's statistics, except the histogram, and resets them.
-    fn settle(&mut self, row: &mut KernelStat) {
+    fn settle(&mut self, kernel: u32, row: &mut KernelStat, seconds: &mut Seconds) {
         row.stat.merge(&std::mem::take(&mut self.sum));
         row.stat.calls += u64::from(std::mem::take(&mut self.untimed));
         row.delayed += u64::from(std::mem::take(&mut self.delayed));
         row.delay = row.delay.saturating_add(std::mem::take(&mut self.delay));
         row.shapes = self.shapes;
-        self.turn(row, self.second);
+        self.turn(kernel, row, seconds, self.second);
     }
 
     /// Begins a new second.
-    fn turn(&mut self, row: &mut KernelStat, second: u32) {
+    fn turn(&mut self, kernel: u32, row: &mut KernelStat, seconds: &mut Seconds, second: u32) {
         let nanos = std::mem::take(&mut self.nanos);
+        let sums = Sums {
+            kernel,
+            count: std::mem::take(&mut self.counted),
+            total: nanos,
+            squares: std::mem::take(&mut self.squares),
+        };
+        if sums.count > 0 {
+            seconds.add(self.second, sums);
+        }
         row.trend.add(u64::from(self.second) * SECOND, nanos);
         self.second = second;
     }
@@ -191,9 +203,15 @@ pub struct Kernels {
     touched: Vec<u32>,
     /// Kernels with a histogram: the first [`HISTOGRAMS`] that ran. Many more may be registered.
     full: Vec<u32>,
+    seconds: Seconds,
 }
 
 impl Kernels {
+    /// Sums by second, as of the last refresh.
+    pub(super) fn seconds(&self) -> &Seconds {
+        &self.seconds
+    }
+
     /// Statistics by kernel, as of the last refresh.
     pub fn rows(&self) -> &[KernelStat] {
         &self.rows
@@ -238,6 +256,7 @@ impl Kernels {
         runs.clear();
         (self.waiting, self.runs) = (waiting, runs);
         self.waiting.clear();
+        self.seconds.cut();
     }
 
     /// Prefetches the pending updates of a kernel.
@@ -318,9 +337,11 @@ impl Kernels {
             };
             fresh.sum.add(duration);
             if one.second != fresh.second {
-                fresh.turn(row, one.second);
+                fresh.turn(kernel, row, &mut self.seconds, one.second);
             }
             fresh.nanos = fresh.nanos.saturating_add(duration);
+            fresh.squares += (duration as f64) * (duration as f64);
+            fresh.counted += 1;
             if one.delay != UNKNOWN {
                 fresh.delay = fresh.delay.saturating_add(one.delay);
                 fresh.delayed += 1;
@@ -330,7 +351,7 @@ impl Kernels {
             }
         }
         if fresh.sum.count().max(fresh.untimed) >= MAX_PENDING {
-            fresh.settle(row);
+            fresh.settle(kernel, row, &mut self.seconds);
         }
     }
 
@@ -349,10 +370,11 @@ impl Kernels {
         for kernel in self.touched.drain(..) {
             let (row, fresh) = (&mut self.rows[kernel as usize], &mut self.fresh[kernel as usize]);
             fresh.is_touched = false;
-            fresh.settle(row);
+            fresh.settle(kernel, row, &mut self.seconds);
             row.shape = shapes.get(fresh.shape).copied().unwrap_or_default();
             row.cells = Arc::new(fresh.cells.clone());
         }
+        self.seconds.cut();
         for &kernel in &self.full {
             let (row, fresh) = (&mut self.rows[kernel as usize], &mut self.fresh[kernel as usize]);
             if is_exact || u64::from(fresh.counts.waiting()) * PERCENTILE_LAG >= row.stat.timed {

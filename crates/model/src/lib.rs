@@ -29,6 +29,7 @@ pub mod recall;
 pub mod report;
 mod rows;
 pub mod sampled;
+pub mod seconds;
 pub mod series;
 mod shared_gpu;
 pub mod snapshot;

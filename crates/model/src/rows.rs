@@ -103,6 +103,7 @@ impl Store {
             api: Arc::new(api.collect()),
             threads: threads.collect(),
             markers: Arc::new(self.marker_rows()),
+            seconds: self.tables.kernels.seconds().clone(),
             samples: self.sampled.count(),
             sampled: self.sampled.shared(),
             shapes: Arc::new(self.tables.shapes.all().to_vec()),

@@ -10,6 +10,7 @@ use super::memory::MemoryValues;
 use super::names::Names;
 use super::recall::Recall;
 use super::sampled::SampledPlace;
+use super::seconds::Seconds;
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
 use super::thread_times::ThreadTimes;
@@ -199,6 +200,8 @@ pub struct Values {
     pub counted_from: Nanos,
     /// Length of the window for shares, ns.
     pub window: u64,
+    /// Sums of each kernel by second.
+    pub seconds: Seconds,
     /// Kernels, unsorted.
     pub kernels: Arc<Vec<KernelRow>>,
     /// Copy routes, unsorted.

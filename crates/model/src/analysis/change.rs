@@ -21,6 +21,10 @@ pub enum Verdict {
     Same,
     /// Too few samples.
     Unclear,
+    /// Only after.
+    New,
+    /// Only before.
+    Gone,
 }
 
 impl Verdict {
@@ -31,6 +35,8 @@ impl Verdict {
             Self::Better => "faster",
             Self::Same => "noise",
             Self::Unclear => "too few",
+            Self::New => "new",
+            Self::Gone => "gone",
         }
     }
 }
@@ -67,6 +73,17 @@ impl Sample {
         }
     }
 
+    /// Summary of durations, by their number, sum and sum of squares.
+    pub fn of_sums(count: u64, total: u64, squares: f64) -> Self {
+        let n = count as f64;
+        let mean = total as f64 / n.max(1.0);
+        Self {
+            count,
+            mean,
+            deviation: (count >= 2).then(|| (squares / n - mean * mean).max(0.0).sqrt()),
+        }
+    }
+
     /// Summary of both sets together.
     #[must_use]
     pub fn joined(self, other: Self) -> Self {
@@ -100,7 +117,11 @@ pub fn compare(before: Sample, after: Sample) -> Change {
         return Change {
             share: None,
             noise: None,
-            verdict: Verdict::Unclear,
+            verdict: match (before.count, after.count) {
+                (0, 0) => Verdict::Unclear,
+                (0, _) => Verdict::New,
+                _ => Verdict::Gone,
+            },
         };
     }
     let old = before.mean.max(1.0);
@@ -150,7 +171,10 @@ mod tests {
         assert_eq!(compare(wide(300_000), wide(0)).verdict, Verdict::Better);
         let few = sample([1_000_000, 1_000_001].into_iter());
         assert_eq!(compare(few, wide(900_000)).verdict, Verdict::Unclear);
-        assert_eq!(compare(sample(std::iter::empty()), few).share, None);
+        let none = Sample::default();
+        assert_eq!(compare(none, few).share, None);
+        let verdicts = [compare(none, few), compare(few, none), compare(none, none)].map(|change| change.verdict);
+        assert_eq!(verdicts, [Verdict::New, Verdict::Gone, Verdict::Unclear]);
     }
 
     #[test]

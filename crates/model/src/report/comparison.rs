@@ -1,45 +1,109 @@
-//! Compares two runs: which kernels became slower or faster, beyond noise.
+//! Compares two sets of kernels: which became slower or faster, beyond noise. The screen and `roctop diff` share this rule.
 
 use crate::Snapshot;
-use crate::analysis::change::{MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, compare};
+use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, compare};
+use crate::seconds::KernelSamples;
+use crate::stats::Stat;
+use roctop_trace::item::KernelId;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
-/// Verdict on a kernel, in a word.
-fn verdict(before: Sample, after: Sample) -> &'static str {
-    match (before.count, after.count) {
-        (0, _) => "new",
-        (_, 0) => "gone",
-        _ => compare(before, after).verdict.word(),
+/// Durations by name of the kernel, and one of the kernels of that name: those that differ only in registers or LDS are merged.
+pub type Samples = BTreeMap<Arc<str>, (KernelId, Sample)>;
+
+/// A kernel on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The kernel before and after; `None` on a side that has no launch of it.
+    pub kernel: [Option<KernelId>; 2],
+    /// Durations before.
+    pub before: Sample,
+    /// Durations after.
+    pub after: Sample,
+    /// Change of the mean.
+    pub change: Change,
+}
+
+impl Changed {
+    /// Difference of the total time, ns.
+    pub fn gain(&self) -> f64 {
+        self.after.total() - self.before.total()
+    }
+
+    /// What the change of the mean costs over the launches after, ns.
+    pub fn cost(&self) -> Option<f64> {
+        let is_known = self.before.count > 0 && self.after.count > 0;
+        is_known.then(|| (self.after.mean - self.before.mean) * self.after.count as f64)
     }
 }
 
-/// Statistics by name: kernels that differ only in registers or LDS are merged.
-fn kernels(snapshot: &Snapshot) -> BTreeMap<&str, Sample> {
-    let mut kernels = BTreeMap::new();
-    for row in snapshot.values.kernels.iter().filter(|row| row.numbers.stat.timed > 0) {
-        if let Some(known) = snapshot.names.kernel(row.id) {
-            let all: &mut Sample = kernels.entry(&*known.kernel.name).or_default();
-            *all = all.joined(Sample::of(&row.numbers.stat));
+/// Kernels of both sides with their changes, sorted by the difference of their total time.
+pub fn changes(before: &Samples, after: &Samples) -> Vec<Changed> {
+    let mut names: Vec<&Arc<str>> = before.keys().chain(after.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rows = names.into_iter().map(|name| {
+        let (old, new) = (before.get(name), after.get(name));
+        let sample = |side: Option<&(KernelId, Sample)>| side.map_or_else(Sample::default, |side| side.1);
+        Changed {
+            name: name.clone(),
+            kernel: [old, new].map(|side| side.map(|side| side.0)),
+            before: sample(old),
+            after: sample(new),
+            change: compare(sample(old), sample(new)),
+        }
+    });
+    let mut rows: Vec<Changed> = rows.collect();
+    rows.sort_by(|a, b| b.gain().abs().total_cmp(&a.gain().abs()));
+    rows
+}
+
+/// Merges kernels of one name.
+fn by_name(snapshot: &Snapshot, kernels: impl Iterator<Item = (KernelId, Sample)>) -> Samples {
+    let mut samples = Samples::new();
+    for (id, sample) in kernels.filter(|(_, sample)| sample.count > 0) {
+        if let Some(known) = snapshot.names.kernel(id) {
+            let all = samples
+                .entry(known.kernel.name.clone())
+                .or_insert((id, Sample::default()));
+            all.1 = all.1.joined(sample);
         }
     }
-    kernels
+    samples
+}
+
+/// All launches of a snapshot.
+pub fn whole(snapshot: &Snapshot) -> Samples {
+    let rows = snapshot.values.kernels.iter();
+    by_name(snapshot, rows.map(|row| (row.id, Sample::of(&row.numbers.stat))))
+}
+
+/// The launches that came after an earlier snapshot of the same run.
+pub fn since(earlier: &Snapshot, now: &Snapshot) -> Samples {
+    let old = &earlier.values.kernels;
+    let none = Stat::default();
+    let rows = now.values.kernels.iter().map(|row| {
+        // Rows are in the order of their ids.
+        let before = old.binary_search_by_key(&row.id.0, |row| row.id.0);
+        let before = before.map_or(&none, |at| &old[at].numbers.stat);
+        (row.id, Sample::of(&row.numbers.stat.since(before)))
+    });
+    by_name(now, rows)
+}
+
+/// The launches of a window.
+pub fn within(snapshot: &Snapshot, window: &KernelSamples) -> Samples {
+    by_name(snapshot, window.kernels.iter().map(|(id, sample)| (*id, *sample)))
 }
 
 /// Writes the table, sorted by change of total time.
 pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let (old, new) = (kernels(before), kernels(after));
-    let mut names: Vec<&str> = old.keys().chain(new.keys()).copied().collect();
-    names.sort_unstable();
-    names.dedup();
-    let of = |all: &BTreeMap<&str, Sample>, name: &str| all.get(name).copied().unwrap_or_default();
-    let mut rows: Vec<_> = names
-        .into_iter()
-        .map(|name| (name, of(&old, name), of(&new, name)))
-        .collect();
-    let gain = |row: &(&str, Sample, Sample)| row.2.total() - row.1.total();
-    rows.sort_by(|a, b| gain(b).abs().total_cmp(&gain(a).abs()));
-    let total = |rows: &BTreeMap<&str, Sample>| rows.values().map(|one| one.total()).sum::<f64>();
+    let (old, new) = (whole(before), whole(after));
+    let rows = changes(&old, &new);
+    let total = |all: &Samples| all.values().map(|one| one.1.total()).sum::<f64>();
     let (was, is) = (total(&old) / 1e6, total(&new) / 1e6);
     writeln!(
         out,
@@ -52,18 +116,20 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
         "VERDICT", "CALLS A", "CALLS B", "AVG A us", "AVG B us", "CHANGE", "TOTAL ms"
     )?;
     for row in &rows {
-        let (name, a, b) = row;
-        let share = compare(*a, *b).share;
-        let change = share.map_or_else(|| "-".to_owned(), |share| format!("{:+.1} %", share * 100.0));
+        let (a, b, change) = (row.before, row.after, row.change);
+        let share = change
+            .share
+            .map_or_else(|| "-".to_owned(), |share| format!("{:+.1} %", share * 100.0));
         writeln!(
             out,
-            "{:>8} {:>9} {:>9} {:>11.3} {:>11.3} {change:>8} {:>+13.3}  {name}",
-            verdict(*a, *b),
+            "{:>8} {:>9} {:>9} {:>11.3} {:>11.3} {share:>8} {:>+13.3}  {}",
+            change.verdict.word(),
             a.count,
             b.count,
             a.mean / 1e3,
             b.mean / 1e3,
-            gain(row) / 1e6
+            row.gain() / 1e6,
+            row.name
         )?;
     }
     writeln!(
@@ -78,16 +144,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_of_one_side_is_new_or_gone() {
-        let sample = |count, mean| Sample {
-            count,
-            mean,
-            deviation: Some(5.0),
+    fn kernels_of_both_sides_and_of_one_have_a_verdict() {
+        let side = |kernels: &[(&str, u64, f64)]| -> Samples {
+            let samples = kernels.iter().zip(0..).map(|(&(name, count, mean), id)| {
+                let deviation = Some(5.0);
+                let sample = Sample { count, mean, deviation };
+                (name.into(), (KernelId(id), sample))
+            });
+            samples.collect()
         };
-        assert_eq!(verdict(Sample::default(), sample(5, 1.0)), "new");
-        assert_eq!(verdict(sample(5, 1.0), Sample::default()), "gone");
-        assert_eq!(verdict(sample(1000, 100.0), sample(1000, 110.0)), "slower");
-        assert_eq!(verdict(sample(1000, 100.0), sample(1000, 101.0)), "noise");
-        assert_eq!(verdict(sample(1, 100.0), sample(1, 900.0)), "too few");
+        let before = side(&[
+            ("gone", 5, 1.0),
+            ("same", 1000, 100.0),
+            ("slow", 1000, 100.0),
+            ("few", 1, 100.0),
+        ]);
+        let after = side(&[
+            ("same", 1000, 101.0),
+            ("slow", 1000, 110.0),
+            ("few", 1, 900.0),
+            ("new", 5, 1.0),
+        ]);
+        let found = changes(&before, &after);
+        let words: Vec<(&str, &str)> = found
+            .iter()
+            .map(|row| (&*row.name, row.change.verdict.word()))
+            .collect();
+        let expected = [
+            ("slow", "slower"),
+            ("same", "noise"),
+            ("few", "too few"),
+            ("gone", "gone"),
+            ("new", "new"),
+        ];
+        assert_eq!(words, expected);
+        assert_eq!((found[0].gain(), found[0].cost()), (10_000.0, Some(10_000.0)));
+        assert_eq!((found[3].kernel, found[3].cost()), ([Some(KernelId(0)), None], None));
     }
 }
