@@ -1,6 +1,7 @@
 //! Lists: what is selected stays, rows and columns are chosen, and files hold what is on screen.
 
 use crate::driven::{Driven, snapshot};
+use crate::golden::Goldens;
 use ratatui::style::Modifier;
 use roctop::model::Mode;
 use roctop::ui::key::Key;
@@ -193,4 +194,91 @@ fn columns_are_chosen_by_their_letters_and_stay_chosen() {
     driven.click("CALLS", 5);
     driven.key(Key::Esc);
     assert!(!heads(&driven).contains("CALLS"), "{}", driven.text());
+}
+
+#[test]
+fn launches_of_a_kernel_are_listed_by_a_stretch_of_their_durations() {
+    let mut goldens = Goldens::default();
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3jv");
+    assert_eq!(driven.ui.tab, Tab::Launches);
+    let slowest = driven.ui.stretch.expect("the slowest are selected");
+    goldens.compare("training-launches-slowest-120x36", &driven.text());
+    let listed = |driven: &mut Driven| {
+        let Effect::Export { bytes, .. } = driven.key(Key::Char('e')) else {
+            panic!("no export")
+        };
+        let text = String::from_utf8(bytes).expect("it is text");
+        let rows = text
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').map(ToString::to_string).collect());
+        rows.collect::<Vec<Vec<String>>>()
+    };
+    let nanos = |row: &Vec<String>| row[1].parse::<u64>().expect("a duration");
+    let few = listed(&mut driven);
+    assert!(
+        !few.is_empty() && few.iter().all(|row| slowest.has_nanos(nanos(row))),
+        "{few:?}"
+    );
+    // The shorter end moves, then the longer one.
+    driven.typed("hhhh");
+    let more = listed(&mut driven);
+    assert!(more.len() > few.len(), "{} of {}", few.len(), more.len());
+    driven.typed("vhh");
+    assert!(
+        driven
+            .ui
+            .stretch
+            .is_some_and(|stretch| stretch.moves_end && stretch.to < slowest.to)
+    );
+    // They are marked on the ruler, and enter leads to the selected one.
+    driven.typed("2");
+    goldens.compare("training-launches-marked-120x36", &driven.text());
+    driven.typed("(j");
+    driven.key(Key::Enter);
+    assert_eq!(driven.ui.tab, Tab::Timeline);
+    let begin = driven.ui.slice.expect("a launch is selected").1;
+    assert!(
+        driven
+            .text()
+            .lines()
+            .any(|line| line.contains(" launch") && line.contains('▾')),
+        "{}",
+        driven.text()
+    );
+    // From a slice back to its launch in the list.
+    driven.typed("L");
+    let text = driven.text();
+    let selected = text
+        .lines()
+        .find(|line| line.contains("│▸"))
+        .expect("a row is selected");
+    let micros = (begin - driven.snap.origin) / 1000;
+    let seconds = format!("+{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    assert!(selected.contains(&seconds), "{seconds}: {selected}");
+    driven.key(Key::Esc);
+    driven.key(Key::Esc);
+    assert!(driven.ui.stretch.is_none());
+    let all = listed(&mut driven);
+    assert!(all.len() > more.len());
+    goldens.finish();
+}
+
+#[test]
+fn a_stretch_is_dragged_on_the_histogram_of_the_kernels() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("3");
+    let text = driven.text();
+    let rows: Vec<usize> = text
+        .lines()
+        .enumerate()
+        .filter(|row| row.1.contains(" % p"))
+        .map(|row| row.0)
+        .collect();
+    let (first, last) = (rows[0] as u16, rows[0] as u16 + 1);
+    driven.drag((12, first), (14, last));
+    assert_eq!(driven.ui.tab, Tab::Launches, "{text}");
+    let stretch = driven.ui.stretch.expect("a stretch is selected");
+    assert!(stretch.from < stretch.to);
 }

@@ -4,6 +4,7 @@
 //! `ROCTOP_GOLDEN=write cargo test --test screen` writes the texts; read the difference before you commit it.
 
 mod colour;
+mod compare;
 mod counter;
 mod driven;
 mod filter;

@@ -74,6 +74,90 @@ fn a_call_leads_to_its_kernel_and_back() {
 }
 
 #[test]
+fn the_selection_is_zoomed_to_and_with_its_call() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let mut goldens = Goldens::default();
+    driven.typed("Z2Z");
+    assert!(driven.text().contains("nothing selected"), "{}", driven.text());
+    driven.typed("3j");
+    driven.key(Key::Enter);
+    driven.typed("---Z");
+    let alone = driven.ui.time;
+    let kernel = driven.ui.slice.expect("a kernel is selected");
+    let slice = *driven.snap.lane(kernel.0).unwrap().at(kernel.1).unwrap();
+    let shown = alone.width * 102;
+    let nanos = slice.span.duration();
+    assert!(shown >= nanos && shown < nanos * 4, "{shown} ns for {nanos} ns");
+    goldens.compare("training-zoom-to-120x36", &driven.text());
+    driven.typed("Z");
+    let text = driven.text();
+    goldens.compare("training-zoom-to-call-120x36", &text);
+    assert!(
+        driven.ui.time.from <= slice.submit && driven.ui.time.width >= alone.width,
+        "{text}"
+    );
+    assert!(text.contains('╭') && text.contains("┄>"), "an edge joins both:\n{text}");
+    driven.typed("Z");
+    assert_eq!(driven.ui.time, alone);
+    goldens.finish();
+}
+
+#[test]
+fn back_and_forward_go_through_every_change_of_place() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    let place = |driven: &Driven| (driven.ui.tab, driven.ui.time, driven.ui.slice, driven.ui.gap);
+    let mut places = vec![place(&driven)];
+    for keys in [
+        "2",
+        "+++",
+        "hhh",
+        "]]",
+        "}",
+        "Z",
+        "lll",
+        "3",
+        "jj",
+        "\r",
+        "2",
+        ":goto 3\r",
+        "w",
+    ] {
+        for c in keys.chars() {
+            let key = if c == '\r' { Key::Enter } else { Key::Char(c) };
+            driven.key(key);
+        }
+        if keys != "jj" && places.last() != Some(&place(&driven)) {
+            places.push(place(&driven));
+        }
+    }
+    assert!(places.len() >= 11, "{places:?}");
+    let last = places.len() - 1;
+    for before in places[..last].iter().rev() {
+        driven.key(Key::Char('('));
+        assert_eq!(place(&driven), *before);
+    }
+    driven.key(Key::Char('('));
+    assert!(driven.text().contains("no place to go back to"), "{}", driven.text());
+    for after in &places[1..] {
+        driven.key(Key::Char(')'));
+        assert_eq!(place(&driven), *after);
+    }
+    // What is done from here on is what comes next.
+    driven.typed("((h)");
+    assert!(driven.text().contains("no place to go forward to"), "{}", driven.text());
+}
+
+#[test]
+fn moves_that_lie_apart_are_places_of_their_own() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 10_000), (120, 36));
+    driven.typed("2 hh");
+    let first = driven.ui.time;
+    driven.ui.frozen = Some(snapshot("training", Mode::Live, 13_000));
+    driven.typed("hh(");
+    assert_eq!(driven.ui.time, first);
+}
+
+#[test]
 fn what_overlaps_in_a_stream_stands_in_rows_of_its_own() {
     let apart = kernels(&[(0, 20_000), (30_000, 20_000)], 0);
     let at_once = kernels(&[(0, 40_000), (20_000, 40_000), (70_000, 5_000)], 0);

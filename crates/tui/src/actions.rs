@@ -9,7 +9,10 @@ use super::prompt::Prompt;
 use super::time::Zoom;
 use super::track::Track;
 use super::widgets::table::Scene;
-use super::{Effect, Popup, Since, Tab, Ui, columns, escalation, export, jump, list, tab, timeline_nav};
+use super::{
+    Effect, Popup, Since, Tab, Ui, columns, compare, escalation, export, jump, list, navigation, stretch, tab,
+    timeline_nav,
+};
 use roctop_model::query::Filter;
 use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::units::{self, Unit};
@@ -31,11 +34,20 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::PreviousPane => list::turn_pane(ui, -1),
         Action::Left if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Direction::Back),
         Action::Right if ui.tab == Tab::Log => tab::log::shift(ui, &snap, Direction::On),
+        Action::Left if ui.tab == Tab::Launches => stretch::shift(ui, &snap, Direction::Back),
+        Action::Right if ui.tab == Tab::Launches => stretch::shift(ui, &snap, Direction::On),
+        Action::Left if ui.tab == Tab::Diff => compare::shift(ui, &snap, Direction::Back),
+        Action::Right if ui.tab == Tab::Diff => compare::shift(ui, &snap, Direction::On),
+        Action::ZoomIn if ui.tab == Tab::Diff => compare::resize(ui, &snap, true),
+        Action::ZoomOut if ui.tab == Tab::Diff => compare::resize(ui, &snap, false),
+        Action::Compare => compare::turn(ui, &snap),
+        Action::OtherWindow => compare::turn_side(ui, &snap),
         Action::Left => timeline_nav::pan(ui, &snap, Direction::Back),
         Action::Right => timeline_nav::pan(ui, &snap, Direction::On),
         Action::ZoomIn => timeline_nav::zoom(ui, &snap, Zoom::In),
         Action::ZoomOut => timeline_nav::zoom(ui, &snap, Zoom::Out),
         Action::Fit => timeline_nav::fit(ui, &snap),
+        Action::ZoomTo => timeline_nav::zoom_to(ui, &snap),
         Action::Previous => timeline_nav::neighbour(ui, &snap, Direction::Back),
         Action::Next => timeline_nav::neighbour(ui, &snap, Direction::On),
         Action::PreviousGap => timeline_nav::gap(ui, &snap, Direction::Back),
@@ -46,13 +58,14 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::NextMatch => timeline_nav::matching(ui, &snap, Direction::On),
         Action::PreviousMatch => timeline_nav::matching(ui, &snap, Direction::Back),
         Action::Range => timeline_nav::range(ui, &snap),
+        Action::Stretch => stretch::select(ui, &snap),
         Action::Mark => timeline_nav::mark(ui, &snap),
         Action::Marks => timeline_nav::to_mark(ui, &snap),
         Action::GoTo => ask(ui, "goto "),
         Action::Fold => timeline_nav::fold(ui),
         Action::Enter => enter(ui, latest, &snap),
-        Action::Back => travel(ui, latest, Direction::Back),
-        Action::Forward => travel(ui, latest, Direction::On),
+        Action::Back => travel(ui, &snap, Direction::Back),
+        Action::Forward => travel(ui, &snap, Direction::On),
         Action::Close => close(ui),
         Action::Pause => pause(ui, snap),
         Action::Follow => timeline_nav::follow(ui),
@@ -111,9 +124,15 @@ fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
     }
 }
 
-fn travel(ui: &mut Ui, latest: &Snapshot, way: Direction) {
-    if !jump::travel(ui, way) {
-        ui.say(latest, "no jump to go back or forth to");
+fn travel(ui: &mut Ui, snap: &Snapshot, way: Direction) {
+    if !navigation::travel(ui, snap, way) {
+        ui.say(
+            snap,
+            match way {
+                Direction::Back => "no place to go back to",
+                Direction::On => "no place to go forward to",
+            },
+        );
     }
 }
 
@@ -166,6 +185,7 @@ fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
     let at = units::clock(snap.elapsed());
     ui.say(&snap, &format!("baseline is {at}; D shows what changed since"));
     ui.baseline = Some(snap);
+    ui.compare.chosen = None;
 }
 
 /// From now on keys are the program's.
@@ -206,6 +226,9 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
 /// Takes back one thing: the range, the selection, at last the filter.
 fn close(ui: &mut Ui) {
     if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
+        return;
+    }
+    if matches!(ui.tab, Tab::Launches | Tab::Timeline) && ui.stretch.take().is_some() {
         return;
     }
     if ui.tab == Tab::Log && (ui.log.found.take().is_some() || !ui.log.search.is_empty()) {

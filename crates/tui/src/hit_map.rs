@@ -27,6 +27,8 @@ pub(crate) enum Hit {
     Term(usize),
     /// The name of a lane.
     Lane(Track),
+    /// Durations in a kernel's histogram, from the shortest to the longest, ns.
+    Durations(u64, u64),
     /// Time: of a lane, or of the axis; when its first column begins, and ns per column.
     Time(Option<Track>, Nanos, u64),
 }

@@ -1,11 +1,11 @@
-//! Going from one thing to what belongs to it, and back.
+//! Going from one thing to what belongs to it.
 
 use super::Pane;
-use super::direction::Direction;
-use super::time::Time;
+use super::tab::{instances, kernels};
 use super::track::Track;
 use super::widgets::table::Scene;
 use super::{Tab, Ui};
+use roctop_model::analysis::usage::has_kernels;
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{KernelId, Nanos, OperationId, Span, TextId, ThreadId};
@@ -25,68 +25,15 @@ pub(crate) enum Target {
     Nowhere(&'static str),
 }
 
-/// Where the user was.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
-    tab: Tab,
-    focus: usize,
-    slice: Option<(LaneKey, Nanos)>,
-    track: Option<Track>,
-    time: Time,
-    selected: Option<(Pane, Option<u64>)>,
-}
-
-/// Places to go back and forth between.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Jumps {
-    past: Vec<Place>,
-    future: Vec<Place>,
-}
-
-const MAX_PLACES: usize = 100;
-
-fn here(ui: &Ui) -> Place {
-    Place {
-        tab: ui.tab,
-        focus: ui.focus,
-        slice: ui.slice,
-        track: ui.track,
-        time: ui.time,
-        selected: ui.pane().map(|pane| (pane, ui.tables[pane as usize].selected)),
-    }
-}
-
-/// Remembers where the user is before a jump.
-pub(crate) fn leave(ui: &mut Ui) {
-    let place = here(ui);
-    if ui.jumps.past.last() != Some(&place) {
-        ui.jumps.past.push(place);
-        let excess = ui.jumps.past.len().saturating_sub(MAX_PLACES);
-        ui.jumps.past.drain(..excess);
-    }
-    ui.jumps.future.clear();
-}
-
-/// Goes back, or forward again; false when there is nowhere to go.
-pub(crate) fn travel(ui: &mut Ui, way: Direction) -> bool {
-    let now = here(ui);
-    let (from, to) = match way {
-        Direction::Back => (&mut ui.jumps.past, &mut ui.jumps.future),
-        Direction::On => (&mut ui.jumps.future, &mut ui.jumps.past),
-    };
-    let Some(place) = from.pop() else { return false };
-    to.push(now);
-    (ui.tab, ui.focus, ui.slice, ui.track, ui.time) = (place.tab, place.focus, place.slice, place.track, place.time);
-    if let Some((pane, selected)) = place.selected {
-        ui.tables[pane as usize].selected = selected;
-    }
-    true
-}
-
 /// Shows a view with what is selected now: a row on the timeline, a slice in its table.
 pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
     let selected = ui.pane().filter(|&pane| ui.tables[pane as usize].selected.is_some());
-    if tab == Tab::Timeline && matches!(ui.tab, Tab::Kernels | Tab::Copies | Tab::Api | Tab::Markers) {
+    if tab == Tab::Timeline
+        && matches!(
+            ui.tab,
+            Tab::Kernels | Tab::Launches | Tab::Copies | Tab::Api | Tab::Markers
+        )
+    {
         let target = selected.map(|pane| pane.list().target(&Scene { ui, snap }));
         if let Some(target @ Target::Slice(..)) = target {
             go(ui, snap, &target);
@@ -94,7 +41,11 @@ pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
         }
     }
     let slice = ui.slice.filter(|_| ui.tab == Tab::Timeline);
-    let known = slice.and_then(|(key, begin)| Some((key, snap.lane(key)?.at(begin)?.what)));
+    let known = slice.and_then(|(key, begin)| Some((key, *snap.lane(key)?.at(begin)?)));
+    if tab == Tab::Launches {
+        return show_launches(ui, snap, known);
+    }
+    let known = known.map(|(key, slice)| (key, slice.what));
     ui.show(tab);
     let row = known.and_then(|(key, what)| match key {
         LaneKey::Stream(..) | LaneKey::Queue(..) => Some((Pane::Kernels, u64::from(what))),
@@ -109,6 +60,20 @@ pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
     });
     if let Some((pane, key)) = row.filter(|(pane, _)| ui.pane() == Some(*pane)) {
         ui.tables[pane as usize].selected = Some(key);
+    }
+}
+
+/// Shows the launches of the kernel of a slice, or of the selected one, which stays the selected one.
+fn show_launches(ui: &mut Ui, snap: &Snapshot, slice: Option<(LaneKey, Slice)>) {
+    let of_kernel = slice.filter(|(key, _)| has_kernels(*key)).map(|(_, slice)| slice);
+    let kernel = of_kernel.map(|slice| KernelId(slice.what));
+    let kernel = kernel.or_else(|| kernels::selected(&Scene { ui, snap }));
+    ui.show(Tab::Launches);
+    if let Some(kernel) = kernel {
+        ui.tables[Pane::Kernels as usize].selected = Some(u64::from(kernel.0));
+    }
+    if let Some(slice) = of_kernel {
+        ui.tables[Pane::Launches as usize].selected = Some(instances::identity(&slice));
     }
 }
 
@@ -141,7 +106,7 @@ fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
 /// What Enter leads to of all that belongs to the selected slice: the first that it did not just come from, so that it
 /// goes from call to work to range; there is a key to go back.
 pub(crate) fn onward(ui: &Ui, all: &[(LaneKey, Slice)]) -> Option<(LaneKey, Slice)> {
-    let from = ui.jumps.past.last().and_then(|place| place.slice);
+    let from = ui.history.slice_before(ui.slice);
     let mut others = all.iter().filter(|(key, slice)| Some((*key, slice.span.begin)) != from);
     others.next().or(all.first()).copied()
 }
@@ -151,7 +116,6 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
     if let Target::Nowhere(why) = target {
         return Some(why);
     }
-    leave(ui);
     match target {
         Target::Slice(key, begin) => {
             let known = snap.lane(*key).and_then(|lane| lane.at(*begin)).map(|slice| slice.span);

@@ -37,6 +37,8 @@ pub enum Action {
     ZoomOut,
     /// The whole run, or the range.
     Fit,
+    /// The selection, or with it what belongs to it.
+    ZoomTo,
     /// Previous slice.
     Previous,
     /// Next slice.
@@ -51,6 +53,12 @@ pub enum Action {
     PreviousMatch,
     /// Measure a range.
     Range,
+    /// Select durations in a histogram.
+    Stretch,
+    /// Compare something else.
+    Compare,
+    /// Change the other one of two windows.
+    OtherWindow,
     /// Put a mark.
     Mark,
     /// Go to the next mark.
@@ -144,7 +152,12 @@ pub enum Scope {
     All,
     /// In the timeline and the overview.
     Time,
-    /// Where the view moves to the left and to the right: the timeline, the overview, the log.
+    /// Where a stretch of time can be made shorter and longer: the timeline, the overview, the changes.
+    Length,
+    /// In the changes.
+    Changes,
+    /// Where something moves to the left and to the right: the timeline, the overview, the log, a selected stretch, a
+    /// window.
     Across,
     /// In the timeline.
     Lane,
@@ -158,6 +171,8 @@ pub enum Scope {
     Grouped,
     /// In the kernels.
     Kernels,
+    /// Where a kernel's histogram can be selected in.
+    Histogram,
     /// In the counters.
     Counters,
     /// In the alerts.
@@ -237,17 +252,18 @@ keymap! {
     [Key::Tab], "next-pane", A::NextPane, All, Move, "next list of the view", "";
     [Key::BackTab], "previous-pane", A::PreviousPane, All, Move, "list before", "";
     [Key::Enter], "open", A::Enter, All, Move, "open, to what belongs", "open";
-    [Ctrl('o'), Char('(')], "back", A::Back, All, Move, "back to where it was", "";
+    [Ctrl('o'), Char('(')], "back", A::Back, All, Move, "back to the place before", "";
     [Char(')')], "forward", A::Forward, All, Move, "forward again", "";
     [Key::Esc], "close", A::Close, All, Move, "close, clear", "";
     [Char('/')], "filter", A::Filter, All, Table, "filter, typed live", "filter";
     [Char(' ')], "pause", A::Pause, All, Time, "pause the screen only", "pause";
     [Char('f')], "follow", A::Follow, All, Time, "follow live", "follow";
-    [Char('+'), Char('=')], "zoom-in", A::ZoomIn, Time, Time, "zoom in", "zoom";
-    [Char('-')], "zoom-out", A::ZoomOut, Time, Time, "zoom out", "zoom";
+    [Char('+'), Char('=')], "zoom-in", A::ZoomIn, Length, Time, "zoom in", "zoom";
+    [Char('-')], "zoom-out", A::ZoomOut, Length, Time, "zoom out", "zoom";
     [Char('h'), Key::Left], "left", A::Left, Across, Time, "earlier; log: left", "pan";
     [Char('l'), Key::Right], "right", A::Right, Across, Time, "later; log: right", "pan";
     [Char('w')], "fit", A::Fit, Time, Time, "the whole run or range", "fit";
+    [Char('Z')], "zoom-to", A::ZoomTo, Lane, Time, "zoom to it; ZZ: and call", "zoom to";
     [Char('[')], "previous", A::Previous, Lane, Time, "previous slice", "slice";
     [Char(']')], "next", A::Next, Lane, Time, "next slice", "slice";
     [Char('{')], "previous-gap", A::PreviousGap, Lane, Time, "previous gap", "gap";
@@ -255,6 +271,7 @@ keymap! {
     [Char('n')], "next-match", A::NextMatch, Found, Time, "next match or same", "match";
     [Char('N')], "previous-match", A::PreviousMatch, Found, Time, "previous match", "match";
     [Char('v')], "range", A::Range, Lane, Time, "measure a range", "range";
+    [Char('v')], "other-window", A::OtherWindow, Changes, Time, "D: the other window", "side";
     [Char('m')], "mark", A::Mark, Time, Time, "put or take a mark", "";
     [Char('\'')], "marks", A::Marks, Time, Time, "to the next mark", "";
     [Char(';')], "goto", A::GoTo, All, Time, "go to a time (also gt)", "";
@@ -265,10 +282,12 @@ keymap! {
     [Char('>')], "sort-right", A::SortRight, Table, Table, "sort by column right", "";
     [Char('F')], "only", A::FilterTo, Named, Table, "filter to this row", "";
     [Char('X')], "without", A::FilterOut, Named, Table, "exclude this row", "";
+    [Char('o')], "compare-next", A::Compare, Changes, Table, "D: compare other things", "compare";
     [Char('o')], "group", A::Group, Grouped, Table, "change grouping", "group";
     [Char('c')], "columns", A::Columns, Table, Table, "choose columns", "";
     [Char('u')], "units", A::Unit, Table, Table, "one unit for times", "";
     [Char('t')], "names", A::NameForm, All, Table, "short/full/mangled names", "";
+    [Char('v')], "stretch", A::Stretch, Histogram, Time, "select durations", "durations";
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('a')], "rest", A::Rest, Counters, Table, "pause or resume counting", "on/off";
@@ -326,14 +345,20 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
-        Scope::Across => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Log),
+        Scope::Length => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Diff),
+        Scope::Changes => tab == Tab::Diff,
+        Scope::Across => matches!(
+            tab,
+            Tab::Timeline | Tab::Overview | Tab::Log | Tab::Launches | Tab::Diff
+        ),
         Scope::Lane => tab == Tab::Timeline,
         Scope::Found => matches!(tab, Tab::Timeline | Tab::Log),
         Scope::Grouped => matches!(
             tab,
             Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps
         ),
-        Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Overview),
+        Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Launches | Tab::Overview),
+        Scope::Histogram => matches!(tab, Tab::Kernels | Tab::Launches),
         Scope::Counters => tab == Tab::Counters,
         Scope::Alerts => tab == Tab::Alerts,
         Scope::Table => !tab.row().lists.is_empty(),

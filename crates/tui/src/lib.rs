@@ -6,6 +6,7 @@
 mod actions;
 mod choice;
 pub mod columns;
+pub mod compare;
 pub mod direction;
 mod escalation;
 pub mod export;
@@ -19,6 +20,7 @@ mod launches;
 mod list;
 mod message;
 mod mouse;
+mod navigation;
 pub mod palette;
 pub mod picture;
 pub mod prompt;
@@ -26,6 +28,7 @@ mod relation;
 pub mod run;
 pub mod screen;
 mod size;
+pub mod stretch;
 mod tab;
 pub mod theme;
 pub mod throttle;
@@ -53,13 +56,15 @@ pub use self::widgets::column::ColumnId;
 pub use self::widgets::marks::Marks;
 
 use self::choice::choices;
+use self::compare::Compare;
 use self::escalation::Escalation;
 use self::hit_map::HitMap;
-use self::jump::Jumps;
 use self::keymap::Keys;
 use self::launches::Launches;
+use self::navigation::NavigationHistory;
 use self::prompt::{Asks, Prompt};
 use self::relation::Kind;
+use self::stretch::Stretch;
 use self::theme::{Role, Theme};
 use self::time::{Range, Time};
 use self::track::{Layout, Track};
@@ -304,6 +309,9 @@ pub struct Ui {
     pub frozen: Option<Arc<Snapshot>>,
     /// The numbers to compare with.
     pub baseline: Option<Arc<Snapshot>>,
+    /// What is compared.
+    pub compare: Compare,
+    compared: RefCell<Option<(tab::diff::Basis, Arc<tab::diff::Compared>)>>,
     /// Window on time.
     pub time: Time,
     /// Selected slice: lane and begin.
@@ -321,9 +329,12 @@ pub struct Ui {
     pub folded: Vec<AgentId>,
     /// Alerts that are muted, by identity.
     pub muted: Vec<u64>,
-    jumps: Jumps,
+    history: NavigationHistory,
     related: RefCell<Option<Related>>,
     launches: RefCell<Vec<Counted>>,
+    instances: RefCell<Option<tab::instances::Found>>,
+    /// Selected durations of a kernel.
+    pub stretch: Option<Stretch>,
     /// A recording is made there.
     pub recording: Option<String>,
     /// All counters, once that was asked.

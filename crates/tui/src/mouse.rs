@@ -12,7 +12,7 @@ use super::list::{ORDER_HOLD, sort_by};
 use super::time::{Range, Zoom};
 use super::update::on_key;
 use super::widgets::table::Scene;
-use super::{Effect, Tab, Ui, timeline_nav};
+use super::{Effect, Tab, Ui, stretch, timeline_nav};
 use roctop_model::Snapshot;
 use roctop_trace::item::{Nanos, Span};
 
@@ -102,7 +102,7 @@ fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
                 ui.time.stand(&snap, columns);
             }
         }
-        Hit::Time(None, ..) => {}
+        Hit::Time(None, ..) | Hit::Durations(..) => {}
     }
     Effect::None
 }
@@ -112,7 +112,16 @@ fn release(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     let Some((x, y)) = ui.pressed.take() else {
         return Effect::None;
     };
-    let Some((area, Hit::Time(_, from, width))) = ui.hits.at(x, y) else {
+    let (pressed, released) = (ui.hits.at(x, y), ui.hits.at(mouse.x, mouse.y));
+    if let (Some((_, Hit::Durations(a, b))), Some((_, Hit::Durations(c, d)))) = (pressed, released) {
+        let is_of_kernel = matches!(ui.tab, Tab::Kernels | Tab::Launches);
+        if is_of_kernel && ui.popup.is_none() && ui.prompt.is_none() {
+            let snap = ui.standing(latest);
+            stretch::drag(ui, &snap, a.min(c), b.max(d));
+        }
+        return Effect::None;
+    }
+    let Some((area, Hit::Time(_, from, width))) = pressed else {
         return Effect::None;
     };
     if ui.popup.is_some() || ui.prompt.is_some() || x.abs_diff(mouse.x) < 2 {

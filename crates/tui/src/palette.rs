@@ -41,6 +41,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "write whole records: those that pass the filter, in the range",
     ),
     ("diff", "RECORDING", "compare with a recording"),
+    (
+        "compare",
+        "WINDOW WINDOW | ago TIME | mark N | step N N | baseline",
+        "compare two windows of the run, as 10s..20s 70s..80s",
+    ),
     ("rerun", "", "run the program again and compare with this run"),
     (
         "pmc",

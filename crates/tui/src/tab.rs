@@ -11,6 +11,7 @@ mod device_detail;
 pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod gaps;
+pub(crate) mod instances;
 mod kernel_detail;
 mod kernel_rows;
 pub(crate) mod kernels;
@@ -41,6 +42,7 @@ use self::counters::CounterTable;
 use self::devices::DeviceTable;
 use self::diff::ChangeTable;
 use self::gaps::GapTable;
+use self::instances::LaunchTable;
 use self::kernels::KernelTable;
 use self::markers::MarkerTable;
 use self::memory::MemoryTable;
@@ -126,14 +128,19 @@ views! {
         /// What is open now.
         Running "running" RunningTable, Small;
     }
+    /// Launches of a kernel.
+    Launches 'L' "Launches" "launches" "launches of a kernel" instances::draw {
+        /// Launches of a kernel.
+        Launches "launches" LaunchTable, Small;
+    }
     /// Iterations.
     Steps 'I' "Steps" "steps" "iterations" steps::draw {
         /// Steps.
         Steps "steps" StepTable, Small;
     }
-    /// Difference to a baseline.
-    Diff 'D' "Diff" "diff" "change since b" diff::draw {
-        /// Differences to the baseline.
+    /// What changed.
+    Diff 'D' "Diff" "diff" "compare two windows, b" diff::draw {
+        /// Differences by kernel.
         Changes "changes" ChangeTable, Small;
     }
     /// Memory that is held.
@@ -266,7 +273,7 @@ pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<&'static str> {
     let filter = &scene.ui.filter;
     let kind = match scene.ui.tab {
         _ if filter.is_empty() => return None,
-        Tab::Kernels => Kind::Kernels,
+        Tab::Kernels | Tab::Launches => Kind::Kernels,
         Tab::Api => Kind::Calls,
         Tab::Markers => Kind::Ranges,
         Tab::Copies => Kind::Copies,

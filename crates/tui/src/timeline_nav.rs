@@ -194,6 +194,42 @@ pub(super) fn fit(ui: &mut Ui, snap: &Snapshot) {
     }
 }
 
+/// Zooms to what is selected. From there it zooms out as far as the call and its work are on screen together, and back again.
+pub(super) fn zoom_to(ui: &mut Ui, snap: &Snapshot) {
+    let slice = ui.slice.and_then(|(key, begin)| snap.lane(key)?.at(begin).copied());
+    let selected = slice.map(|slice| slice.span).or(ui.gap).or(ui.range.map(Range::span));
+    let Some(selected) = selected else {
+        return ui.say(snap, "nothing selected: [ ] slice, { } gap, v range");
+    };
+    let columns = ui.lane_columns();
+    let framed = |span: Span| {
+        let mut time = ui.time;
+        time.frame(snap, columns, span);
+        time
+    };
+    let alone = framed(selected);
+    if ui.time != alone {
+        ui.time = alone;
+        return;
+    }
+    if slice.is_none() {
+        return ui.say(snap, "zoomed to it already");
+    }
+    let related = jump::of_selected(ui, snap).into_iter();
+    let others: Vec<Span> = related
+        .filter(|(key, _)| !matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_)))
+        .map(|(_, slice)| slice.span)
+        .collect();
+    if others.is_empty() {
+        return ui.say(snap, "neither a call nor work that belongs to it is kept");
+    }
+    let both = others.into_iter().fold(selected, |both, span| Span {
+        begin: both.begin.min(span.begin),
+        end: both.end.max(span.end),
+    });
+    ui.time = framed(both);
+}
+
 /// Goes with the newest from now on.
 pub(super) fn follow(ui: &mut Ui) {
     ui.frozen = None;
@@ -229,7 +265,6 @@ pub(super) fn to_mark(ui: &mut Ui, snap: &Snapshot) {
         .from(snap, columns)
         .saturating_add(ui.time.width(snap, columns).saturating_mul(columns as u64) / 2);
     let next = ui.marks.iter().copied().find(|&mark| mark > now).unwrap_or(first);
-    jump::leave(ui);
     ui.show(Tab::Timeline);
     ui.time.stand(snap, columns);
     ui.time.from = next.saturating_sub(ui.time.width.saturating_mul(columns as u64) / 2);

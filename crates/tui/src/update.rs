@@ -6,6 +6,7 @@ use super::actions::act;
 use super::direction::Direction;
 use super::key::Key;
 use super::keymap::{self, Action};
+use super::navigation::{self, Location};
 use super::palette::Accepted;
 use super::prompt::{Asks, Typed};
 use super::{Effect, HelpSearch, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
@@ -29,6 +30,7 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
         Msg::Baseline(snapshot) => {
             ui.say(latest, &format!("compared with {}", snapshot.title));
             ui.baseline = Some(snapshot);
+            ui.compare.chosen = None;
             ui.show(Tab::Diff);
             Effect::None
         }
@@ -65,9 +67,17 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             escalation::tick(ui, latest)
         }
         Msg::Typed(bytes) => typed(ui, latest, bytes),
-        Msg::Key(key) => on_key(ui, latest, key),
-        Msg::Mouse(mouse) => mouse::on_mouse(ui, latest, mouse),
+        Msg::Key(key) => from_place(ui, latest, |ui| on_key(ui, latest, key)),
+        Msg::Mouse(mouse) => from_place(ui, latest, |ui| mouse::on_mouse(ui, latest, mouse)),
     }
+}
+
+/// Does what may lead elsewhere, and remembers where that was done.
+fn from_place(ui: &mut Ui, latest: &Arc<Snapshot>, act: impl FnOnce(&mut Ui) -> Effect) -> Effect {
+    let before = Location::of(ui, &ui.standing(latest));
+    let effect = act(ui);
+    navigation::moved(ui, &ui.standing(latest), before);
+    effect
 }
 
 pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {

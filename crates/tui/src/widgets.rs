@@ -10,6 +10,7 @@ pub(crate) mod header;
 pub(crate) mod histogram;
 pub(crate) mod history;
 pub(crate) mod lanes;
+pub(crate) mod launch_ruler;
 pub(crate) mod list;
 pub(crate) mod look;
 pub(crate) mod marks;

@@ -6,7 +6,7 @@ use super::setting::set;
 use super::{COMMANDS, FORMATS, NAME_FORMS, SIGNALS, hint};
 use crate::keymap::KEYMAP;
 use crate::track::Layout;
-use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, jump, keymap, list};
+use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, compare, jump, keymap, list};
 use roctop_model::query::Filter;
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Snapshot};
@@ -37,6 +37,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
         "theme" if rest.is_empty() => Err("theme NAME".into()),
         "theme" => Ok(Effect::Theme(rest.into())),
         "diff" if !rest.is_empty() => Ok(Effect::Compare(rest.into())),
+        "compare" => compare::command(ui, &snap, rest).map(|()| Effect::None),
         "whole" => Ok(whole(ui)),
         "rerun" => Ok(Effect::Rerun),
         "pmc" if rest.is_empty() => Err("pmc COUNTERS, as SQ_WAVES GRBM_COUNT".into()),
@@ -169,7 +170,6 @@ fn go_to(ui: &mut Ui, snap: &Snapshot, rest: &str) -> Done {
         if at > snap.now {
             return Err(format!("it has run for {} only", units::duration(snap.elapsed())));
         }
-        jump::leave(ui);
         ui.show(Tab::Timeline);
         let columns = ui.lane_columns();
         ui.time.stand(snap, columns);

@@ -52,6 +52,28 @@ fn trend(row: &Row, scene: &Scene<'_>, seconds: usize) -> Vec<u64> {
     })
 }
 
+/// The kernel that is selected, or else the first: of groups, the one with the most time.
+pub(crate) fn selected(scene: &Scene<'_>) -> Option<KernelId> {
+    let snap = scene.snap;
+    let known = scene.ui.tables[KernelTable::PANE as usize].selected;
+    let known = known.and_then(|key| row_of(snap, KernelId(u32::try_from(key).ok()?)));
+    let first = || {
+        table::sorted::<KernelTable>(scene)
+            .first()
+            .and_then(|row| source(row, scene))
+    };
+    let greatest = || snap.values.kernels.iter().max_by_key(|row| row.numbers.stat.total);
+    known.or_else(first).or_else(greatest).map(|row| row.id)
+}
+
+/// The row of a kernel: they are in the order of their ids.
+pub(crate) fn row_of(snap: &Snapshot, id: KernelId) -> Option<&KernelRow> {
+    let rows = &snap.values.kernels;
+    rows.binary_search_by_key(&id.0, |row| row.id.0)
+        .ok()
+        .map(|at| &rows[at])
+}
+
 /// The name in the form that is wanted.
 pub(crate) fn name(snap: &Snapshot, id: KernelId, form: NameForm) -> String {
     match (snap.names.kernel(id), form) {

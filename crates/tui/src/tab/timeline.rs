@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use super::selected;
-use crate::Size;
 use crate::hit_map::Hit;
 use crate::theme::Role;
 use crate::time::{Motion, Segment};
@@ -11,10 +10,12 @@ use crate::track::Track;
 use crate::widgets::axis::{self, Stretch};
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::lanes::{self, Exactness, Frame, Layers, Line};
+use crate::widgets::launch_ruler;
 use crate::widgets::overlay;
 use crate::widgets::plot;
 use crate::widgets::rows;
 use crate::widgets::table::Scene;
+use crate::{Size, Tab};
 use roctop_model::LaneKey;
 use roctop_model::analysis::usage;
 use roctop_model::recall::Window;
@@ -188,8 +189,14 @@ pub(crate) fn panel(
         return Exactness::default();
     }
     let label = super::label_columns(size);
-    let (head, body) = top(area, 1);
+    let marked = launch_ruler::marked(scene).filter(|_| scene.ui.tab == Tab::Timeline);
+    let (head, rest) = top(area, 1);
+    let (second, body) = top(rest, u16::from(marked.is_some()).min(rest.height));
     let (_, axis_area) = left(head, label);
+    let (marked_name, marked_area) = left(second, label);
+    if let Some(marked) = &marked {
+        launch_ruler::name(canvas, marked_name, scene, marked);
+    }
     let columns = body.width.saturating_sub(label);
     let segments = scene.ui.time.segments(scene.snap, columns as usize);
     let parts: Vec<Part> = segments
@@ -199,6 +206,9 @@ pub(crate) fn panel(
     for part in &parts {
         let place = part.of(axis_area);
         axis::axis(canvas, place, scene, part.stretch);
+        if let Some(marked) = &marked {
+            launch_ruler::draw(canvas, part.of(marked_area), scene, part.stretch, marked);
+        }
         let hit = Hit::Time(None, part.stretch.from, stretch.width);
         scene.ui.hits.add(place, hit);
     }
@@ -210,7 +220,7 @@ pub(crate) fn panel(
     scene.ui.track_offset.set(first);
     let frames: Vec<Frame> = parts.iter().map(|part| Frame::new(scene, part.stretch)).collect();
     let mut y = body.y;
-    let mut ends: Vec<(u16, u16)> = Vec::new();
+    let mut ends: Vec<overlay::End> = Vec::new();
     for shown in &shown {
         for line in 0..shown.height {
             let line = Line {
@@ -225,7 +235,7 @@ pub(crate) fn panel(
                 let lane = part.of(lane);
                 lanes::draw(canvas, lane, scene, layers, line, frame);
                 if line.at + 1 == line.of {
-                    ends.extend(overlay::ends(scene, layers, line.row, frame, lane).map(|x| (x, y)));
+                    ends.extend(overlay::ends(scene, layers, line.row, frame, lane));
                 }
                 let hit = Hit::Time(Some(shown.track), part.stretch.from, stretch.width);
                 scene.ui.hits.add(lane, hit);

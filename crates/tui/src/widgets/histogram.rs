@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use super::chart;
 use super::table::Scene;
+use crate::hit_map::Hit;
 use crate::theme::Role;
 use roctop_model::stats::Stat;
 use roctop_trace::units;
@@ -75,6 +76,8 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, stat:
             .filter(|q| q.1.is_some_and(|at| at >= edge && at < next))
             .map(|q| q.0)
             .collect();
+        let row = Rect { y, height: 1, ..area };
+        scene.ui.hits.add(row, Hit::Durations(edge, next.min(stat.max)));
         if count > 0 {
             let share = units::percent(count as f64 / stat.timed.max(1) as f64);
             let end = outliers.unwrap_or_default();

@@ -12,14 +12,23 @@ use roctop_model::LaneKey;
 use roctop_trace::item::Nanos;
 use roctop_trace::units;
 
-/// Columns in which the selected slice, and what belongs to it, begin in a row.
+/// Where the selected slice, or what belongs to it, begins on screen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    x: u16,
+    y: u16,
+    begin: Nanos,
+    is_call: bool,
+}
+
+/// Ends of the selected slice, and of what belongs to it, in a row that is drawn at `area`.
 pub(crate) fn ends<'a>(
     scene: &Scene<'a>,
     layers: &'a Layers,
     row: u16,
     frame: &'a Frame,
     area: Rect,
-) -> impl Iterator<Item = u16> {
+) -> impl Iterator<Item = End> {
     let (stretch, selected) = (frame.stretch, scene.ui.slice);
     let own = layers.of_row(row).filter(move |(key, slice)| {
         let place = (*key, slice.span.begin);
@@ -27,25 +36,53 @@ pub(crate) fn ends<'a>(
         let is_range = matches!(key, LaneKey::Markers(..) | LaneKey::Ranges(_));
         !is_range && (selected == Some(place) || frame.related.contains(&place))
     });
-    let begins = own
-        .map(|(_, slice)| slice.span.begin)
-        .filter(move |&at| at >= stretch.from && at < stretch.to(area.width));
-    begins.map(move |at| area.x + stretch.column(at, area.width))
+    let on_screen = own.filter(move |(_, slice)| {
+        let begin = slice.span.begin;
+        begin >= stretch.from && begin < stretch.to(area.width)
+    });
+    on_screen.map(move |(key, slice)| End {
+        x: area.x + stretch.column(slice.span.begin, area.width),
+        y: area.y,
+        begin: slice.span.begin,
+        is_call: matches!(key, LaneKey::Api(..)),
+    })
 }
 
-/// Joins a call and its work by a line, where nothing else stands.
-pub(crate) fn flow(canvas: &mut Canvas<'_>, ends: &[(u16, u16)]) {
-    let (Some(&(x, from)), Some(&(_, to))) = (ends.last(), ends.first()) else {
+/// Joins a call and its work by a line, where nothing else stands: up or down from the call, then to where the work begins.
+pub(crate) fn flow(canvas: &mut Canvas<'_>, ends: &[End]) {
+    let Some(call) = ends.iter().find(|end| end.is_call) else {
         return;
     };
-    for y in to + 1..from {
-        let is_free = canvas
-            .buffer
-            .cell((x, y))
-            .is_some_and(|cell| matches!(cell.symbol(), " " | "·"));
-        if is_free {
-            canvas.say(x, y, "│", 1, Role::Accent);
+    for work in ends.iter().filter(|end| !end.is_call && end.y != call.y) {
+        for y in call.y.min(work.y) + 1..call.y.max(work.y) {
+            draw_free(canvas, call.x, y, "│");
         }
+        if work.x <= call.x {
+            continue;
+        }
+        draw_free(canvas, call.x, work.y, if work.y < call.y { "╭" } else { "╰" });
+        for x in call.x + 1..work.x {
+            draw_free(canvas, x, work.y, if x + 1 == work.x { ">" } else { "┄" });
+        }
+        let after = format!(" +{} ", units::duration(work.begin.saturating_sub(call.begin)));
+        let wide = units::width(&after) as u16;
+        let (first, room) = (call.x + 1, work.x - call.x - 1);
+        let x = first + room.saturating_sub(wide) / 2;
+        let is_edge = |x| symbol(canvas, x, work.y) == Some("┄");
+        if room > wide + 1 && (x..x + wide).all(is_edge) {
+            canvas.say(x, work.y, &after, wide, Role::Accent);
+        }
+    }
+}
+
+fn symbol<'a>(canvas: &'a Canvas<'_>, x: u16, y: u16) -> Option<&'a str> {
+    canvas.buffer.cell((x, y)).map(ratatui::buffer::Cell::symbol)
+}
+
+/// Draws a part of a line, if nothing stands there.
+fn draw_free(canvas: &mut Canvas<'_>, x: u16, y: u16, part: &str) {
+    if matches!(symbol(canvas, x, y), Some(" " | "·")) {
+        canvas.say(x, y, part, 1, Role::Accent);
     }
 }
 

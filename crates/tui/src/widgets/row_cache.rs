@@ -36,6 +36,14 @@ impl Basis {
     }
 }
 
+impl Basis {
+    /// With something else that decides.
+    pub(crate) fn also(mut self, what: &str) -> Self {
+        self.filter = format!("{}\n{what}", self.filter);
+        self
+    }
+}
+
 impl PartialEq for Basis {
     fn eq(&self, other: &Self) -> bool {
         self.kernels.ptr_eq(&other.kernels)
