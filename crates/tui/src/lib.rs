@@ -26,6 +26,7 @@ mod relation;
 pub mod run;
 pub mod screen;
 mod size;
+pub mod start;
 mod tab;
 pub mod theme;
 pub mod throttle;
