@@ -29,7 +29,7 @@ use std::path::PathBuf;
 #[command(after_help = "--help has all options; roctop COMMAND -h those of a command.")]
 #[command(after_long_help = "Examples:
   roctop ./app -n 100                    watch a program
-  roctop                                 GPUs and running sessions
+  roctop                                 GPUs and running sessions, live
   roctop demo                            see the screen without ROCm and without a GPU
   roctop record -o run -- ./app          record without a screen (also under mpirun and srun)
   roctop open run                        look at a recording
@@ -198,7 +198,7 @@ pub enum Action {
     /// Print, locate or check the settings file.
     Config {
         /// What about it.
-        #[arg(value_enum, default_value_t = ConfigWish::Print)]
+        #[arg(value_enum, value_name = "ACTION", default_value_t = ConfigWish::Print)]
         wish: ConfigWish,
     },
     /// Print a completion script for a shell.

@@ -3,6 +3,7 @@
 pub mod devices;
 pub mod failure;
 mod recordings;
+mod start;
 
 use crate::cli;
 use crate::cli::usage_error::UsageError;
@@ -10,6 +11,7 @@ pub use crate::commands::devices::devices;
 use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;
+use crate::item::Exit;
 use crate::live;
 use crate::live::ingest::Gauging;
 use crate::live::run::{Job, headless, pass_on, say};
@@ -71,7 +73,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
         return config(cli::ConfigWish::Print);
     }
     if options.words.is_empty() {
-        return overview();
+        return start_or_list(&options.look);
     }
     let screen = Screen::wanted(options.no_ui);
     let requests = requests(&options.recorded.counting)?;
@@ -126,8 +128,16 @@ impl Screen {
     }
 }
 
-/// `roctop` alone: what is here to be watched.
-fn overview() -> Result<u8> {
+/// `roctop` alone: the GPUs and sessions of this machine on a live screen; without a terminal as text.
+fn start_or_list(look: &cli::Look) -> Result<u8> {
+    match Screen::wanted(false) {
+        Screen::Live => start::choose_and_watch(look),
+        Screen::None => list(),
+    }
+}
+
+/// What is here to be watched, as text.
+fn list() -> Result<u8> {
     let mut out = std::io::stdout().lock();
     let nodes = topology::read(Path::new("/"));
     let gpus: Vec<_> = nodes.iter().filter(|node| node.is_gpu()).collect();
@@ -146,12 +156,7 @@ fn overview() -> Result<u8> {
         )?;
     }
     for session in found {
-        let name = session
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = session.name();
         writeln!(out, "session {name}: roctop attach {name}")?;
         for (pid, command) in session.processes {
             writeln!(out, "  {pid}  {command}")?;
@@ -165,11 +170,8 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
     let mut found = sessions();
     if let Some(which) = &options.which {
         found.retain(|session| {
-            let is_named = session
-                .path
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy() == *which);
-            is_named || session.processes.iter().any(|(pid, _)| pid.to_string() == *which)
+            let has_pid = |(pid, _): &(u32, String)| pid.to_string() == *which;
+            session.name() == *which || session.processes.iter().any(has_pid)
         });
     }
     match (&found[..], &options.which) {
@@ -178,10 +180,14 @@ pub fn attach(options: &cli::Attach) -> Result<u8> {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
         ([], None) => bail!("no session is running; 'roctop ./app' starts one"),
-        (many, _) => bail!(
-            "{} sessions are running; name one of those that 'roctop' lists",
-            many.len()
-        ),
+        (many, _) => {
+            let listed = many.iter().map(|session| {
+                let command = session.processes.first().map_or("", |known| &known.1);
+                format!("\n  roctop attach {}   {command}", session.name())
+            });
+            let listed: String = listed.collect();
+            bail!("{} sessions are running; name one of them:{listed}", many.len())
+        }
     }
 }
 
@@ -191,47 +197,66 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         let message = format!("--seconds takes a number from 0 on, not {}", options.seconds);
         return Err(UsageError(message).into());
     }
-    let own = std::env::current_exe()?;
     let screen = Screen::wanted(options.no_ui);
-    let mut variables = vec![(ENV_DEMO.into(), options.seconds.to_string().into())];
+    let (words, job) = demo_job(options.seconds, screen)?;
+    start(&words, &job, screen, &options.look)
+}
+
+/// The demo's worker, and how it is run.
+fn demo_job(seconds: f64, screen: Screen) -> Result<(Vec<OsString>, Job)> {
+    let own = std::env::current_exe()?;
+    let mut variables = vec![(ENV_DEMO.into(), seconds.to_string().into())];
     if screen == Screen::Live {
         // Its model has some of whole GPUs, which disturb nothing.
         variables.extend(Request::new(Mode::Device, vec!["synthetic".to_owned()]).variables());
     }
     let job = Job {
         title: Some("demo".into()),
+        gauging: (screen == Screen::Live).then(|| Gauging {
+            synthetic: Some(crate::demo::gauges::samples),
+            ..Gauging::rate(cli::Gauges::default().gauge_rate)
+        }),
         variables,
         ..Job::default()
     };
-    let words = [own.into_os_string(), OsString::from(crate::demo::WORKER)];
-    start(&words, &job, screen, &options.look)
+    Ok((vec![own.into_os_string(), OsString::from(crate::demo::WORKER)], job))
 }
 
 fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Result<u8> {
     let program = match Program::find(words) {
         Ok(program) => program,
-        Err(NotStarted { code, reason }) => {
-            let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-            let names = cli::names();
-            let is_command = names.iter().any(|name| *name == word);
-            let near = did_you_mean(&word, names.iter().map(String::as_str).filter(|_| !is_command));
-            say(&format!("{reason}{near}"));
-            if let Some(name) = command_named(words) {
-                say(&format!(
-                    "'{name}' is a command of roctop's own; its options go behind it: roctop {name} …"
-                ));
-            }
+        Err(refused) => {
+            let code = refused.code;
+            reasons(words, refused).iter().for_each(|line| say(line));
             return Ok(code);
         }
     };
+    Ok(pass_on(play(&program, job, screen, look)?))
+}
+
+/// Why the program cannot be started, and what was meant, in lines.
+fn reasons(words: &[OsString], refused: NotStarted) -> Vec<String> {
+    let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    let names = cli::names();
+    let is_command = names.iter().any(|name| *name == word);
+    let near = did_you_mean(&word, names.iter().map(String::as_str).filter(|_| !is_command));
+    let mut lines = vec![format!("{}{near}", refused.reason)];
+    lines.extend(
+        command_named(words)
+            .map(|name| format!("'{name}' is a command of roctop's own; its options go behind it: roctop {name} …")),
+    );
+    lines
+}
+
+/// Runs a program to its end, with or without a screen.
+fn play(program: &Program, job: &Job, screen: Screen, look: &cli::Look) -> Result<Exit> {
     if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !job.no_collect) {
         say(&format!("nothing of this program can be recorded: {obstacle}"));
     }
-    let exit = match screen {
-        Screen::Live => live::live(&program, job, look)?,
-        Screen::None => headless(&program, job, look)?.exit(),
-    };
-    Ok(pass_on(exit))
+    match screen {
+        Screen::Live => live::live(program, job, look),
+        Screen::None => Ok(headless(program, job, look)?.exit()),
+    }
 }
 
 /// What is recorded of a program, and how, in one of its runs.

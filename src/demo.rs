@@ -4,11 +4,13 @@
 //! in it to record.
 
 mod counters;
+pub mod gauges;
 mod gpu;
 mod host;
 mod model;
 mod noise;
 mod program;
+mod samples;
 mod workload;
 
 use roctop_bundle::embedded::NAME;

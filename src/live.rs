@@ -10,6 +10,7 @@ pub mod pty_keeper;
 mod replay;
 pub mod run;
 mod schedule;
+pub mod start;
 mod thread_times;
 mod watched;
 

@@ -74,7 +74,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
     use roctop::commands;
     match cli.action {
         None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(UsageError(
-            "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone lists GPUs and running sessions".into(),
+            "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone shows GPUs and running sessions".into(),
         )
         .into()),
         Some(Action::Run(options)) if options.is_nothing() => {

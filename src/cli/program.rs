@@ -123,8 +123,14 @@ pub struct Ring {
 #[command(next_help_heading = "Gauges and counters")]
 pub struct Gauges {
     /// Samples of gauges a second (load, memory, clocks, power, temperatures); 0 reads none.
-    #[arg(long, value_name = "HZ", default_value_t = 2.0, value_parser = gauge_rate)]
+    #[arg(long, value_name = "HZ", default_value_t = Gauges::default().gauge_rate, value_parser = gauge_rate)]
     pub gauge_rate: f64,
+}
+
+impl Default for Gauges {
+    fn default() -> Self {
+        Self { gauge_rate: 2.0 }
+    }
 }
 
 /// A rate between 0 and 100 a second.

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 const EXCEEDED: u8 = 3;
 
 /// Opens recordings. A directory that is none but holds some stands for these, in order of their names.
-fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
+pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
     let mut opened = Vec::new();
     for path in paths {
         match Recording::open(path) {

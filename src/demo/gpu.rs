@@ -1,6 +1,7 @@
 //! The GPU of the demo: its queues, and the thread that records work when its time has come.
 
 use super::counters::Counters;
+use super::samples::Samples;
 use super::workload::kernel_of;
 use roctop_collector::clock::boottime as now;
 use roctop_collector::collector::{copy, dispatch};
@@ -57,6 +58,7 @@ pub(super) fn complete(process: &'static Process, work: &Receiver<Work>) {
     let mut number = 0;
     let mut calibrated = now();
     let mut counters = Counters::begin(process, calibrated);
+    let mut samples = Samples::begin();
     loop {
         let wait = open
             .peek()
@@ -76,6 +78,9 @@ pub(super) fn complete(process: &'static Process, work: &Receiver<Work>) {
                 finish(process, &done);
                 if let (Some(counters), Work::Kernel(record)) = (&mut counters, &done) {
                     counters.count(record, kernel_of(record.kernel_object));
+                }
+                if let (Some(samples), Work::Kernel(record)) = (&mut samples, &done) {
+                    samples.take(record);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::gpu::Work;
 use super::noise::Noise;
-use super::workload::{FREE, GPUS, KERNELS, LAUNCH, MALLOC, MEMCPY_ASYNC, STREAMS, SYNCHRONIZE, object};
+use super::workload::{FREE, GPUS, GRAPH_LAUNCH, KERNELS, LAUNCH, MALLOC, MEMCPY_ASYNC, STREAMS, SYNCHRONIZE, object};
 use roctop_collector::clock::{self, boottime as now};
 use roctop_collector::collector::{allocation, api_enter, api_exit};
 use roctop_collector::process;
@@ -51,35 +51,49 @@ impl Host {
 
     pub(super) fn launch(&mut self, gpu: usize, stream: usize, kernel: usize) {
         self.call(LAUNCH, 3_500, |host, correlation| {
-            let Some(model) = KERNELS.get(kernel) else { return };
-            let at = gpu * STREAMS + stream;
-            let mean = if gpu == 1 { model.mean * 21 / 20 } else { model.mean };
-            let (begin, end) = host.occupy(at, mean);
-            let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (model.grid, model.workgroup);
-            let number = process::get().map_or(0, |process| process.submit(1) + 1);
-            let record = Dispatch {
-                begin,
-                end,
-                submit: clock::now(),
-                correlation,
-                kernel_object: object(kernel),
-                dispatch_id: number,
-                grid_x,
-                grid_y,
-                grid_z,
-                workgroup_x,
-                workgroup_y,
-                workgroup_z,
-                source: 1,
-                group_size: model.group_size,
-                agent: gpu as u32 + 1,
-                queue: at as u32 + 1,
-                stream: at as u32 + 1,
-                tid: Host::tid(),
-                ..Dispatch::default()
-            };
-            let _ = host.work.send(Work::Kernel(record));
+            host.submit(gpu, stream, kernel, correlation)
         });
+    }
+
+    /// Launches a graph: one call for several kernels.
+    pub(super) fn launch_graph(&mut self, gpu: usize, stream: usize, kernels: &[usize]) {
+        self.call(GRAPH_LAUNCH, 9_000, |host, correlation| {
+            for &kernel in kernels {
+                host.submit(gpu, stream, kernel, correlation);
+            }
+        });
+    }
+
+    /// Gives a queue a kernel.
+    fn submit(&mut self, gpu: usize, stream: usize, kernel: usize, correlation: u64) {
+        let Some(model) = KERNELS.get(kernel) else { return };
+        let at = gpu * STREAMS + stream;
+        let mean = if gpu == 1 { model.mean * 21 / 20 } else { model.mean };
+        let (begin, end) = self.occupy(at, mean);
+        let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) = (model.grid, model.workgroup);
+        let number = process::get().map_or(0, |process| process.submit(1) + 1);
+        let record = Dispatch {
+            begin,
+            end,
+            submit: clock::now(),
+            correlation,
+            kernel_object: object(kernel),
+            dispatch_id: number,
+            grid_x,
+            grid_y,
+            grid_z,
+            workgroup_x,
+            workgroup_y,
+            workgroup_z,
+            source: 1,
+            group_size: model.group_size,
+            agent: gpu as u32 + 1,
+            queue: at as u32 + 1,
+            stream: at as u32 + 1,
+            tid: Host::tid(),
+            ..Dispatch::default()
+        };
+        let _ = self.work.send(Work::Kernel(record));
     }
 
     fn tid() -> u32 {

@@ -51,7 +51,8 @@ pub(super) fn train(work: Sender<Work>) {
         pop();
         push(b"optimizer");
         for gpu in 0..GPUS {
-            host.launch(gpu, 0, ADAM);
+            // The optimizer was captured once: it is a graph.
+            host.launch_graph(gpu, 0, &[NORM, ADAM]);
             host.memcpy(gpu, 4 << 20, direction::D2D);
         }
         for gpu in 0..GPUS {

@@ -6,7 +6,7 @@ pub(super) const GPUS: usize = 2;
 pub(super) const STREAMS: usize = 3;
 
 /// Operations by number, named by facts as a run-time's are.
-pub(super) const OPERATIONS: [&str; 11] = [
+pub(super) const OPERATIONS: [&str; 12] = [
     "hipLaunchKernel",
     "hipMemcpyAsync",
     "hipStreamSynchronize",
@@ -18,6 +18,7 @@ pub(super) const OPERATIONS: [&str; 11] = [
     "hipEventQuery",
     "hipMalloc",
     "hipFree",
+    "hipGraphLaunch",
 ];
 pub(super) const LAUNCH: u16 = 0;
 pub(super) const MEMCPY_ASYNC: u16 = 1;
@@ -28,6 +29,7 @@ pub(super) const SET_DEVICE: u16 = 5;
 pub(super) const MEMCPY: u16 = 6;
 pub(super) const MALLOC: u16 = 9;
 pub(super) const FREE: u16 = 10;
+pub(super) const GRAPH_LAUNCH: u16 = 11;
 
 /// A kernel of the model.
 pub(super) struct Kernel {

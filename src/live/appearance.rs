@@ -11,7 +11,9 @@ use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Options as ScreenOptions;
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use anyhow::{Context, Result, anyhow, bail};
+use roctop_trace::spelling::did_you_mean;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
 /// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
@@ -132,12 +134,17 @@ pub(super) fn find_theme(name: &str, depth: Depth) -> Result<Theme> {
     }
     let own = settings::directory().map(|directory| directory.join("themes").join(format!("{name}.toml")));
     let own = own.and_then(|path| std::fs::read_to_string(path).ok());
-    let text = own.map_or_else(|| std::fs::read_to_string(name), Ok).with_context(|| {
-        let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
-        format!(
-            "there is no theme {name}, nor a file of that name; themes: {}",
-            known.join(", ")
-        )
-    })?;
+    let text = match own.map_or_else(|| std::fs::read_to_string(name), Ok) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let known: Vec<&str> = BUILT_IN.iter().map(|theme| theme.0).collect();
+            let near = did_you_mean(name, known.iter().copied());
+            bail!(
+                "no theme {name}, and no file of that name{near}; themes: {}",
+                known.join(", ")
+            );
+        }
+        Err(error) => return Err(error).with_context(|| format!("the theme's file {name} cannot be read")),
+    };
     Theme::parse(&text, depth).map_err(|error| anyhow!("{name}: {error}"))
 }

@@ -4,13 +4,14 @@ use super::appearance::{appearance, open_terminal};
 use super::effects::{EffectRunner, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
-use crate::item::Exit;
+use crate::item::{Exit, Nanos};
 use crate::live::ingest::{Gauging, Ingest};
 use crate::live::pty_keeper;
 use crate::live::run::{say, sum_up};
 use crate::model::{Mode, Options};
 use crate::process::supervise::end_requested;
-use crate::session::{Live, SessionDir, alive, sessions};
+use crate::recording::{Merged, Recording};
+use crate::session::{Live, SessionDir, alive, recording_of, sessions};
 use crate::ui::run::{Detached, Settings};
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, LoopControl};
@@ -28,6 +29,8 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
     let tty = open_terminal()?;
     let store = screen_look.store(Options {
         mode: Mode::Live,
+        began: control.began(),
+        origin: control.origin().or_else(|| origin_of_recording(session)),
         ..Options::default()
     });
     let gauging = Gauging::rate(options.gauges.gauge_rate);
@@ -84,6 +87,12 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
         sum_up(&store, left.ui.filter.clone());
     }
     if session.exists() { read } else { Ok(()) }
+}
+
+/// From when the recording of a session counts times; its roctop has no screen that would.
+fn origin_of_recording(session: &Path) -> Option<Nanos> {
+    let recording = Recording::open(&recording_of(session)?).ok()?;
+    Merged::new(vec![&recording]).ok()?.beginning().ok()?
 }
 
 /// The end of the program, as another viewer sees it.

@@ -299,7 +299,7 @@ fn said(done: Result<String>) -> LoopControl {
     LoopControl::Say(done.unwrap_or_else(|error| format!("{error:#}")))
 }
 
-fn suspend() -> LoopControl {
+pub(super) fn suspend() -> LoopControl {
     // Only the viewer stops; the program is in another session and goes on.
     let _ = kill_process(rustix::process::getpid(), Signal::STOP);
     LoopControl::Continue

@@ -8,11 +8,12 @@ use super::schedule::{Schedule, Step};
 use super::thread_times::{self, Threads};
 use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
+use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
 use crate::model::Store;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
-use crate::session::{self, Live};
+use crate::session::{self, Live, SessionDir};
 use crate::sysfs::reader::Reader as GaugeReader;
 use crate::waker;
 use anyhow::{Context, Result, anyhow};
@@ -57,6 +58,8 @@ pub struct Ingest {
 pub struct Gauging {
     /// `/` on a real machine.
     pub root: PathBuf,
+    /// Samples of GPUs that no driver knows, the demo's; none: the driver's files are read.
+    pub synthetic: Option<fn(Nanos) -> Vec<Sample>>,
     /// Between two samples; none: no gauges.
     pub every: Option<Duration>,
 }
@@ -66,6 +69,7 @@ impl Gauging {
     pub fn off() -> Self {
         Self {
             root: PathBuf::from("/"),
+            synthetic: None,
             every: None,
         }
     }
@@ -123,6 +127,10 @@ impl Ingest {
         let (spare, spares) = sync_channel(MAX_SPARE_BATCHES);
         let waiting = Arc::new(AtomicUsize::new(0));
         let pids = Pids::default();
+        let origin = OriginNote {
+            session: live.own_session(),
+            noted: None,
+        };
         let gauges = start_gauges(
             gauging,
             BatchSender {
@@ -161,6 +169,7 @@ impl Ingest {
             decoder: decoder.clone(),
             recorder,
             store,
+            origin,
             spare,
             waiting,
         };
@@ -271,14 +280,18 @@ impl RawSink for BatchFiller {
 fn start_gauges(gauging: &Gauging, sending: BatchSender, pids: Pids) -> Result<Option<(Sender<()>, JoinHandle<()>)>> {
     let Some(every) = gauging.every else { return Ok(None) };
     let mut reader = GaugeReader::new(&gauging.root);
-    if reader.gpus() == 0 {
+    let synthetic = gauging.synthetic;
+    if reader.gpus() == 0 && synthetic.is_none() {
         return Ok(None);
     }
     let (stop, stopped) = channel();
     let thread = std::thread::Builder::new().name("gauges".into()).spawn(move || {
         loop {
             let known = pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let samples = reader.read(boottime(), &known);
+            let samples = match synthetic {
+                Some(make) => make(boottime()),
+                None => reader.read(boottime(), &known),
+            };
             let mut batch = Batch::default();
             batch.take(ProcessId(0), &Raw::Gauges(&samples));
             if !sending.send(batch) || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
@@ -407,8 +420,29 @@ struct Consumer {
     decoder: SharedDecoder,
     recorder: Option<Recorder>,
     store: Option<Arc<Mutex<Store>>>,
+    origin: OriginNote,
     spare: SyncSender<Batch>,
     waiting: Arc<AtomicUsize>,
+}
+
+/// Notes for other viewers from when this one counts times.
+struct OriginNote {
+    /// Only the session's own roctop has read every record from the first.
+    session: Option<SessionDir>,
+    noted: Option<Nanos>,
+}
+
+impl OriginNote {
+    fn note(&mut self, origin: Option<Nanos>) {
+        if self.noted == origin {
+            return;
+        }
+        self.noted = origin;
+        if let (Some(session), Some(origin)) = (&self.session, origin) {
+            // Without this word other viewers count from the oldest record that they find.
+            let _ = session.note_origin(origin);
+        }
+    }
 }
 
 impl Consumer {
@@ -437,6 +471,7 @@ impl Consumer {
                 if let Some(report) = batch.missed.take() {
                     store.missed(Some(report).filter(|report| !report.is_empty()));
                 }
+                self.origin.note(store.origin());
                 if store.is_new() {
                     waker::wake();
                 }

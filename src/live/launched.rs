@@ -148,7 +148,7 @@ impl Running {
         } = run::prepare(job, program)?;
         let size = tcgetwinsize(tty)?;
         let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
-        let store = look.store(job.options(program));
+        let store = look.store(job.options(program, &session));
         let source = Live::new(session.path()).owned().watched();
         let history = job.recording.clone().zip(recorder.as_ref().map(Recorder::written));
         let ingest = Ingest::start(source, Some(store.clone()), recorder, &job.gauging())?;

@@ -65,12 +65,12 @@ pub struct Job {
 }
 
 impl Job {
-    /// Options of the store for a run that begins now.
-    pub(crate) fn options(&self, program: &Program) -> Options {
+    /// Options of the store for a run in this session.
+    pub(crate) fn options(&self, program: &Program, session: &SessionDir) -> Options {
         Options {
             mode: Mode::Live,
             title: self.title.clone().unwrap_or_else(|| program.words().join(" ")),
-            began: Some(boottime()),
+            began: session.began(),
             ..Options::default()
         }
     }
@@ -115,6 +115,7 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
         None => None,
     };
     let session = SessionDir::create()?;
+    session.note_began(boottime())?;
     if let Some(path) = &job.recording {
         session.note_recording(path)?;
     }
@@ -201,7 +202,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         Arc::new(Mutex::new(Store::new(Options {
             aliases: config.aliases,
             thresholds: config.thresholds,
-            ..job.options(program)
+            ..job.options(program, &session)
         })))
     });
     if let (Some(endpoint), Some(store)) = (endpoint, &store) {

@@ -3,6 +3,7 @@
 mod attach;
 mod setting;
 mod signal;
+mod start;
 
 use crate::kit::terminal::Terminal;
 

@@ -15,6 +15,7 @@ mod questions;
 mod random;
 mod ranks;
 mod room;
+mod start;
 mod timeline;
 mod told;
 mod wire;

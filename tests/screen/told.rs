@@ -3,7 +3,8 @@
 use crate::driven::{Driven, snapshot};
 use crate::kernels;
 use roctop::item::{
-    AgentId, ApiCall, Dispatch, Exit, Health, Item, Open, Operation, OperationId, Process, ProcessId, Span, StreamId,
+    AgentId, ApiCall, Dispatch, Exit, Health, Item, Open, Operation, OperationId, Process, ProcessId, QueueId, Span,
+    StreamId,
 };
 use roctop::model::{Fresh, LaneKey, Mode, Options, Snapshot, Store};
 use roctop::ui::key::Key;
@@ -98,37 +99,48 @@ fn what_was_in_flight_is_shown_also_when_it_has_ended_since() {
         ..Process::default()
     }));
     store.apply(&Item::Now(2_000_000_000));
-    let flying = |dispatch_id, submit| Dispatch {
+    let flying = |dispatch_id, submit, queue| Dispatch {
         dispatch_id,
         submit,
+        queue: QueueId(queue),
         ..Dispatch::default()
     };
     store.apply(&Item::Open(Open {
-        dispatches: vec![flying(1, 1_998_000_000), flying(2, 1_999_000_000)],
+        dispatches: vec![
+            flying(1, 1_997_000_000, 1),
+            flying(2, 1_998_000_000, 2),
+            flying(3, 1_999_000_000, 2),
+            flying(4, 1_999_500_000, 2),
+        ],
         ..Open::default()
     }));
-    store.apply(&Item::Dispatch(Dispatch {
-        span: Span {
-            begin: 1_999_000_000,
-            end: 2_001_000_000,
-        },
-        ..flying(1, 1_998_000_000)
-    }));
+    for ended in [flying(1, 1_997_000_000, 1), flying(2, 1_998_000_000, 2)] {
+        store.apply(&Item::Dispatch(Dispatch {
+            span: Span {
+                begin: 1_999_000_000,
+                end: 2_001_000_000,
+            },
+            ..ended
+        }));
+    }
     store.apply(&Item::Now(2_400_000_000));
     let mut driven = Driven::new(store.snapshot(Fresh::All), (120, 36));
     let text = driven.typed("W").text();
-    let line = |word: &str| text.lines().find(|line| line.contains(word)).unwrap_or_default();
+    let line = |word: &str, also: &str| {
+        let mut lines = text.lines();
+        lines
+            .find(|line| line.contains(word) && line.contains(also))
+            .unwrap_or_default()
+    };
     // The ages are those of the look: a kernel that is gone does not grow old.
+    assert!(line("oldest", "3.00 ms").contains("ended since"), "{text}");
+    // A queue is one row: what runs in it, and how many wait behind that.
+    let runs = line("oldest", "1.00 ms");
+    assert!(runs.contains("1 behind") && !runs.contains("ended"), "{text}");
+    assert_eq!(text.matches("oldest").count(), 2, "{text}");
+    assert!(!text.contains("│  kernel"), "{text}");
     assert!(
-        line("oldest").contains("2.00 ms") && line("oldest").contains("ended since; 1 behind"),
-        "{text}"
-    );
-    assert!(
-        line("│  kernel").contains("1.00 ms") && !line("│  kernel").contains("ended"),
-        "{text}"
-    );
-    assert!(
-        line("last done").contains("took 2.00 ms") && text.contains("2 open in the last snapshot"),
+        line("last done", "took 2.00 ms").contains("took") && text.contains("4 open in the last snapshot"),
         "{text}"
     );
 }

@@ -85,6 +85,8 @@ pub struct Options {
     pub title: String,
     /// Start of the program, CLOCK_BOOTTIME ns, until the first record; `None` if unknown.
     pub began: Option<Nanos>,
+    /// From when times count, if another viewer has seen records that are not here; `None`: from the first record.
+    pub origin: Option<Nanos>,
     /// Maximum number of slices kept.
     pub slices: usize,
     /// Minimum age of slices that are forgotten while there is room, ns.
@@ -114,6 +116,7 @@ impl Default for Options {
             mode: Mode::Live,
             title: String::new(),
             began: None,
+            origin: None,
             slices: 1_000_000,
             keep: 120_000_000_000,
             aliases: Aliases::default(),
@@ -245,6 +248,7 @@ impl Store {
     /// An empty store.
     pub fn new(options: Options) -> Self {
         let mut store = Self {
+            origin: options.origin,
             options,
             ..Self::default()
         };
@@ -260,6 +264,11 @@ impl Store {
         for item in items {
             self.apply(item);
         }
+    }
+
+    /// From when times count, once there is a record.
+    pub const fn origin(&self) -> Option<Nanos> {
+        self.origin
     }
 
     /// Applies decoder output.

@@ -14,7 +14,7 @@ pub use unrecorded::refused;
 use crate::error::{Error, Result};
 use roctop_ring::reader::Reader;
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, RING, base, control, private_dir, wanted};
-use roctop_trace::item::Exit;
+use roctop_trace::item::{Exit, Nanos};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -127,6 +127,32 @@ impl SessionDir {
         self.is_unused = false;
     }
 
+    /// Stores when the program was launched, for other viewers.
+    pub fn note_began(&self, at: Nanos) -> io::Result<()> {
+        self.set(control::BEGAN, at)
+    }
+
+    /// When the program was launched.
+    pub fn began(&self) -> Option<Nanos> {
+        self.word(control::BEGAN).filter(|at| *at > 0)
+    }
+
+    /// Stores from when this viewer counts times, so that other viewers show the same.
+    pub fn note_origin(&self, at: Nanos) -> io::Result<()> {
+        self.set(control::ORIGIN, at)
+    }
+
+    /// From when the session's own viewer counts times; `None` before the first record, or if it has no viewer.
+    pub fn origin(&self) -> Option<Nanos> {
+        self.word(control::ORIGIN).filter(|at| *at > 0)
+    }
+
+    fn word(&self, number: usize) -> Option<u64> {
+        let mut bytes = [0u8; 8];
+        self.control.read_exact_at(&mut bytes, number as u64 * 8).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
     /// Stores the exit of the program, for other viewers.
     pub fn note_end(&self, pid: u32, exit: Exit) -> io::Result<()> {
         let word = match exit {
@@ -140,13 +166,8 @@ impl SessionDir {
 
     /// Pid and exit of the program, if it has ended. The directory may have been removed since it was opened.
     pub fn end(&self) -> Option<(u32, Exit)> {
-        let word = |number: usize| {
-            let mut bytes = [0u8; 8];
-            self.control.read_exact_at(&mut bytes, number as u64 * 8).ok()?;
-            Some(u64::from_le_bytes(bytes))
-        };
-        let pid = u32::try_from(word(control::ENDED)?).ok().filter(|pid| *pid > 0)?;
-        let exit = word(control::EXIT)?;
+        let pid = u32::try_from(self.word(control::ENDED)?).ok().filter(|pid| *pid > 0)?;
+        let exit = self.word(control::EXIT)?;
         let number = exit as u32 as i32;
         let is_signal = exit & control::SIGNALED != 0;
         Some((
@@ -194,6 +215,14 @@ pub struct Found {
     pub path: PathBuf,
     /// Pid and command line of its processes.
     pub processes: Vec<(u32, String)>,
+}
+
+impl Found {
+    /// Its name: that of its directory.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
 }
 
 /// Sessions that a killed roctop left behind are kept for later analysis: at most this many, for this long.

@@ -28,6 +28,7 @@ mod relation;
 pub mod run;
 pub mod screen;
 mod size;
+pub mod start;
 pub mod stretch;
 mod tab;
 pub mod theme;

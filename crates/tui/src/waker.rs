@@ -23,7 +23,7 @@ pub fn wake() {
 }
 
 /// From now on [`wake`] wakes the screen; false if the eventfd could not be created. Look for earlier changes after this.
-pub(crate) fn arm() -> bool {
+pub fn arm() -> bool {
     if EVENT.is_some() {
         IS_ARMED.store(true, Ordering::SeqCst);
     }
@@ -31,7 +31,7 @@ pub(crate) fn arm() -> bool {
 }
 
 /// The screen is awake: [`wake`] does nothing.
-pub(crate) fn disarm() {
+pub fn disarm() {
     IS_ARMED.store(false, Ordering::SeqCst);
 }
 

@@ -49,6 +49,10 @@ pub mod control {
     pub const ENDED: usize = 4;
     /// How it ended: its exit code, or [`SIGNALED`] and the signal number.
     pub const EXIT: usize = 5;
+    /// When the program was launched, CLOCK_BOOTTIME ns; only viewers use it.
+    pub const BEGAN: usize = 6;
+    /// From when times on screen count, CLOCK_BOOTTIME ns, once there is a record; only viewers use it.
+    pub const ORIGIN: usize = 7;
     /// Set in [`EXIT`] if a signal ended the program.
     pub const SIGNALED: u64 = 1 << 32;
 }

@@ -109,6 +109,28 @@ fn several_viewers_look_at_once_and_one_that_was_killed_comes_back() {
 }
 
 #[test]
+fn viewers_of_one_program_count_from_the_same_time() {
+    let mut running = headless();
+    let session = running.id().to_string();
+    let mut viewer = attach(&session);
+    viewer.shows("fmha_fwd");
+    let place = roctop::session::SessionDir::open(&roctop::session::find(&session).unwrap()).unwrap();
+    let origin = place.origin().expect("its own roctop has told it");
+    assert!(place.began().is_some_and(|began| began <= origin));
+    // As if the rings held nothing of the first minutes any more.
+    place.note_origin(origin - 300_000_000_000).unwrap();
+    let mut late = attach(&session);
+    late.wait("five minutes", |text| text.contains("00:05:"));
+    viewer.wait("some seconds", |text| text.contains("00:00:"));
+    for terminal in [&mut viewer, &mut late] {
+        terminal.keys("qd");
+        assert!(terminal.end().success());
+    }
+    send("TERM", running.id());
+    let _ = running.wait();
+}
+
+#[test]
 fn an_attached_screen_stays_when_the_program_ends() {
     let mut running = headless();
     let session = running.id().to_string();

@@ -1,7 +1,7 @@
 //! Reads the rings of a session: finds new files, polls all of them, and collects what an ended process left behind.
 
 use super::clearing::Clearing;
-use super::{open_ring, orphans};
+use super::{SessionDir, open_ring, orphans};
 use roctop_ring::flight::Left;
 use roctop_ring::layout::{Header, MAJOR, MINOR, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
@@ -104,6 +104,11 @@ impl Live {
             clearing: Some(Clearing::default()),
             ..self
         }
+    }
+
+    /// The session, for the roctop that owns it.
+    pub fn own_session(&self) -> Option<SessionDir> {
+        self.clearing.as_ref().and_then(|_| SessionDir::open(&self.path).ok())
     }
 
     /// Reads open work for each frame of a screen.

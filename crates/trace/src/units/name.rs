@@ -180,9 +180,49 @@ pub fn elide_around(text: &str, columns: usize, keep: usize) -> String {
     format!("{}…{rest}", part(0, head))
 }
 
-/// Shortens a sentence to `columns` at its end.
+/// Columns of a name in a sentence that is shortened, at least.
+const MIN_NAME: usize = 8;
+
+/// Shortens a sentence to `columns`: its long names in the middle if that is enough, else its end. A number is whole or not
+/// there.
 pub fn cut(text: &str, columns: usize) -> String {
-    fit(text, columns).trim_end().into()
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    loop {
+        let over = width(&words.join(" ")).saturating_sub(columns);
+        let names = words
+            .iter_mut()
+            .filter(|word| !is_number(word) && width(word) > MIN_NAME);
+        let longest = names.max_by_key(|word| width(word));
+        match longest {
+            Some(name) if over > 0 => *name = elide(name, width(name).saturating_sub(over).max(MIN_NAME)),
+            _ => break,
+        }
+    }
+    let short = words.join(" ");
+    if width(&short) <= columns {
+        return short;
+    }
+    let cut = fit(text, columns);
+    // The number that the cut would divide, or part from its unit.
+    let kept = cut.trim_end().trim_end_matches('…').len();
+    let mut from = 0;
+    let words: Vec<&str> = text.split(' ').collect();
+    for pair in words.windows(2) {
+        let end = from + pair[0].len() + 1 + pair[1].trim_end_matches([',', ';']).len();
+        if is_number(pair[0]) && from < kept && end > kept {
+            return format!("{}…", text[..from].trim_end());
+        }
+        from += pair[0].len() + 1;
+    }
+    if words.last().is_some_and(|last| is_number(last)) && from < kept {
+        return format!("{}…", text[..from].trim_end());
+    }
+    cut.trim_end().into()
+}
+
+fn is_number(word: &str) -> bool {
+    let digits = word.trim_start_matches(['+', '-', '≥', '≈', '≤', '(', '×']);
+    digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Truncates or pads a text to exactly `columns`.
@@ -224,6 +264,23 @@ mod tests {
         assert_eq!(items("busy 1 %  2 kernels   3 streams", 18), "busy 1 %");
         assert_eq!(width(&items("busy 1 %  2 kernels", 5)), 5);
         assert_eq!(items("  indented  more", 11), "  indented");
+    }
+
+    #[test]
+    fn a_sentence_that_is_cut_keeps_its_numbers_whole() {
+        let text = "thread matrix_transpose (4596) waits 93.6 %, most in hipStreamSynchronize";
+        assert_eq!(cut(text, 80), text);
+        let short = "thread matrix_t…pose (4596) waits 93.6 %, most in hipSt…ze";
+        assert_eq!(cut(text, width(short)), short);
+        for columns in 1..width(text) {
+            let short = cut(text, columns);
+            assert!(width(&short) <= columns, "{columns}: {short}");
+            assert!(short.contains("93.6 %") || !short.contains("93"), "{columns}: {short}");
+            assert!(short.contains("(4596)") || !short.contains("45"), "{columns}: {short}");
+        }
+        assert_eq!(cut("gap of 43.7 ms", 10), "gap of…");
+        assert_eq!(cut("not in a call 64.2 %, in hipFree", 21), "not in a call 64.2 %…");
+        assert_eq!(cut("GPU0: 12", 7), "GPU0: …");
     }
 
     #[test]

@@ -121,16 +121,28 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
     for look in Look::of(snap) {
         let open = look.open;
         let mut dispatches: Vec<_> = open.dispatches.iter().collect();
-        dispatches.sort_by_key(|dispatch| (dispatch.submit, dispatch.dispatch_id));
+        let still: HashSet<u64> = look.still.dispatches.iter().map(|one| one.dispatch_id).collect();
+        let has_ended = |id: u64| !still.contains(&id);
+        // What has ended stands at the end of its queue: the first is what runs, if anything does.
+        dispatches.sort_by_key(|one| (has_ended(one.dispatch_id), one.submit, one.dispatch_id));
         let mut in_flight: HashMap<QueueId, usize> = HashMap::new();
         for dispatch in &dispatches {
-            *in_flight.entry(dispatch.queue).or_default() += 1;
+            *in_flight.entry(dispatch.queue).or_default() += usize::from(!has_ended(dispatch.dispatch_id));
         }
-        let mut seen: HashSet<QueueId> = HashSet::new();
-        let still: HashSet<u64> = look.still.dispatches.iter().map(|one| one.dispatch_id).collect();
+        let mut seen: HashMap<QueueId, bool> = HashMap::new();
         for dispatch in dispatches.into_iter().take(MAX_DISPATCHES) {
-            let is_first = seen.insert(dispatch.queue);
-            let behind = in_flight.get(&dispatch.queue).map_or(0, |count| count - 1);
+            let is_first = !seen.contains_key(&dispatch.queue);
+            let waited = look.at.saturating_sub(dispatch.submit);
+            let may_hang = seen
+                .entry(dispatch.queue)
+                .or_insert(waited > snap.thresholds.hang && !has_ended(dispatch.dispatch_id));
+            // A queue that moves on is one row: what waits in it has changed many times before it is read.
+            if !is_first && snap.is_running() && !*may_hang {
+                continue;
+            }
+            let behind = in_flight
+                .get(&dispatch.queue)
+                .map_or(0, |count| count.saturating_sub(1));
             let counts = open.queues.iter().find(|known| known.0 == dispatch.queue);
             let note = match (is_first, counts) {
                 (false, _) => format!("dispatch {}", units::grouped(dispatch.dispatch_id)),
@@ -143,7 +155,7 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
             };
             rows.push(Row {
                 seen: look.at,
-                has_ended: !still.contains(&dispatch.dispatch_id),
+                has_ended: has_ended(dispatch.dispatch_id),
                 kind: if is_first { Kind::Oldest } else { Kind::Kernel },
                 since: dispatch.submit,
                 process: dispatch.process,

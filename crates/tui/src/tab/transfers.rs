@@ -125,9 +125,13 @@ impl Table for TransferTable {
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
         let related = launches::known(scene, Kind::Copies);
+        // The list is as old as the numbers above it: moved down with every frame, it would be sent whole ten times a second.
+        let until = if snap.is_running() { snap.values.at } else { u64::MAX };
         let mut rows = Vec::new();
         for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
-            let listed = |slice: &&Slice| launches::is_listed(scene, related.as_deref(), (lane.key, slice));
+            let listed = |slice: &&Slice| {
+                slice.span.end <= until && launches::is_listed(scene, related.as_deref(), (lane.key, slice))
+            };
             let passing = lane.recent(SEARCHED_COPIES).filter(listed);
             rows.extend(passing.take(MAX_COPIES).map(|slice| Row(lane.key, *slice)));
         }

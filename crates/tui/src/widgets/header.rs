@@ -24,6 +24,10 @@ pub(crate) fn state(ui: &Ui, latest: &Snapshot) -> (&'static str, String, Role) 
         (Mode::Replay, _) => ("↺", "REPLAY".into(), Role::Replay),
         (_, Some(Exit::Code(0))) => ("■", "ENDED exit 0".into(), Role::Ended),
         (_, Some(Exit::Code(code))) => ("■", format!("ENDED exit {code}"), Role::Bad),
+        // Asked to end, by the user or by a job's manager.
+        (_, Some(Exit::Signal(number @ (2 | 15)))) => {
+            ("■", format!("ENDED {}", units::signal_name(number)), Role::Ended)
+        }
         (_, Some(Exit::Signal(number))) => ("■", format!("KILLED by signal {number}"), Role::Bad),
         (_, Some(Exit::Unknown)) => ("■", "GONE".into(), Role::Bad),
         (_, None) => ("●", "LIVE".into(), Role::Live),

@@ -302,7 +302,8 @@ fn base(
             _ if is_average => ' ',
             level => LEVELS[level],
         };
-        canvas.say(x, y, mark.encode_utf8(&mut [0; 4]), 1, Role::GaugeHigh);
+        // A GPU is no kernel, so it has no colour of theirs.
+        canvas.say(x, y, mark.encode_utf8(&mut [0; 4]), 1, Role::Muted);
         return;
     }
     let look = look(canvas, scene.snap, key, sums.what());

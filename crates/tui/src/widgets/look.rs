@@ -54,7 +54,7 @@ pub(crate) fn look(canvas: &Canvas<'_>, snap: &Snapshot, key: LaneKey, what: u32
             by_role(letter, name.map_or("?", |name| &name.operation.name), role)
         }
         LaneKey::Markers(..) | LaneKey::Ranges(_) => by_role('─', names.text(TextId(what)), Role::Marker),
-        LaneKey::Agent(_) => by_role('█', "", Role::GaugeHigh),
+        LaneKey::Agent(_) => by_role('█', "", Role::Muted),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::tab::counters;
 use crate::theme::Role;
 use crate::track::Track;
 use roctop_model::Snapshot;
-use roctop_model::gauges::{CounterRow, GaugeKind};
+use roctop_model::gauges::{CounterRow, DeviceRow, GaugeKind};
 use roctop_model::series::Series;
 use roctop_trace::item::{AgentId, AgentKind, NodeId};
 use roctop_trace::units;
@@ -58,26 +58,36 @@ fn gpu(snap: &Snapshot, node: NodeId) -> String {
 /// The values of a row, and what fills it to the top.
 pub(crate) fn series(snap: &Snapshot, track: Track) -> Option<(&Series, f64)> {
     match track {
-        Track::Gauge(node, kind) => {
-            let row = snap.device_at(node)?;
-            let series = &row.series[kind as usize];
-            let whole = match kind {
-                GaugeKind::Busy => Some(1.0),
-                GaugeKind::Memory => row.now.memory_total.as_ref().ok().map(|total| *total as f64),
-                GaugeKind::Power => row.now.power_cap.as_ref().ok().copied(),
-                GaugeKind::Clock => None,
-            };
-            Some((
-                series,
-                whole.filter(|whole| *whole > 0.0).unwrap_or_else(|| series.most()),
-            ))
-        }
+        Track::Gauge(node, kind) => Some(of_device(snap.device_at(node)?, kind)),
         Track::Counter(id) => {
             let series = &counter(snap, id)?.series;
             // One value beyond all others would flatten them.
             Some((series, series.quantile(0.99)))
         }
         _ => None,
+    }
+}
+
+/// The values of a device's gauge, and what fills its row to the top.
+pub(crate) fn of_device(row: &DeviceRow, kind: GaugeKind) -> (&Series, f64) {
+    let series = &row.series[kind as usize];
+    let whole = match kind {
+        GaugeKind::Busy => Some(1.0),
+        GaugeKind::Memory => row.now.memory_total.as_ref().ok().map(|total| *total as f64),
+        GaugeKind::Power => row.now.power_cap.as_ref().ok().copied(),
+        GaugeKind::Clock => None,
+    };
+    let whole = whole.filter(|whole| *whole > 0.0);
+    (series, whole.unwrap_or_else(|| series.most()))
+}
+
+/// A value of a gauge with its unit.
+pub(crate) fn reading(kind: GaugeKind, value: f64) -> String {
+    match kind {
+        GaugeKind::Busy => format!("{} %", units::percent(value)),
+        GaugeKind::Memory => units::bytes(value.max(0.0) as u64),
+        GaugeKind::Power => format!("{value:.0} W"),
+        GaugeKind::Clock => format!("{value:.0} MHz"),
     }
 }
 
@@ -92,10 +102,7 @@ pub(crate) fn value(snap: &Snapshot, track: Track, value: Option<f64>) -> String
         return units::MISSING.into();
     };
     match track {
-        Track::Gauge(_, GaugeKind::Busy) => format!("{} %", units::percent(value)),
-        Track::Gauge(_, GaugeKind::Memory) => units::bytes(value.max(0.0) as u64),
-        Track::Gauge(_, GaugeKind::Power) => format!("{value:.0} W"),
-        Track::Gauge(_, GaugeKind::Clock) => format!("{value:.0} MHz"),
+        Track::Gauge(_, kind) => reading(kind, value),
         Track::Counter(id) => {
             let unit = counter(snap, id).map_or("", |row| &row.counter.unit);
             let gap = if unit.starts_with('/') { "" } else { " " };

@@ -1,0 +1,83 @@
+//! `roctop` alone on a terminal.
+
+use crate::kit::terminal::Terminal;
+
+fn start(arguments: &[&str]) -> Terminal {
+    Terminal::start(std::env::temp_dir().as_path(), 120, 36, arguments, &[])
+}
+
+#[test]
+fn roctop_alone_is_a_screen_that_comes_back() {
+    let mut terminal = start(&[]);
+    terminal.shows("Sessions");
+    assert!(terminal.is_full_screen());
+    terminal.keys("nno-such-program\r");
+    terminal.shows("command not found in PATH");
+    terminal.keys("\x1b");
+    terminal.keys("d");
+    terminal.shows("fmha_fwd");
+    terminal.keys("q");
+    terminal.shows("stop it");
+    terminal.keys("s");
+    terminal.shows("Sessions");
+    terminal.keys("nsh -c 'exit 7'\r");
+    terminal.shows("ENDED exit 7");
+    terminal.keys("q");
+    // How it ended is said where it was started.
+    terminal.shows("sh -c 'exit 7': exit 7");
+    terminal.keys("q");
+    assert!(terminal.end().success());
+    assert!(!terminal.is_full_screen(), "the alternate screen was left");
+}
+
+#[test]
+fn a_session_is_chosen_from_the_list() {
+    let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["demo", "--no-ui", "--seconds", "60"])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let session = running.id().to_string();
+    let mut terminal = start(&[]);
+    terminal.shows(&session);
+    // Other tests have sessions, too.
+    let chosen = format!("▸ {session}");
+    for _ in 0..100 {
+        if terminal.text().contains(&chosen) {
+            break;
+        }
+        terminal.keys("j");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    terminal.shows(&chosen);
+    terminal.keys("\r");
+    terminal.shows("fmha_fwd");
+    terminal.keys("qd");
+    terminal.shows("Sessions");
+    assert!(running.try_wait().unwrap().is_none(), "the program goes on");
+    terminal.keys("q");
+    assert!(terminal.end().success());
+    super::signal::send("TERM", running.id());
+    let _ = running.wait();
+}
+
+#[test]
+fn a_signal_ends_the_start_screen() {
+    let mut terminal = start(&[]);
+    terminal.shows("Sessions");
+    super::signal::send("TERM", terminal.pid());
+    terminal.end();
+    assert!(!terminal.is_full_screen());
+}
+
+#[test]
+fn without_a_terminal_roctop_alone_prints_text() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("session"), "{text}");
+    assert!(!text.contains('\x1b'), "{text}");
+}
