@@ -50,7 +50,7 @@ pub fn schema() -> serde_json::Value {
             "thresholds": { "type": "object", "additionalProperties": false, "properties": {
                 "idle": share(), "gap": time(), "long_gap": time(), "sync": share(), "short": time(),
                 "shorts": share(), "outlier": { "type": "number", "minimum": 1 }, "launch": share(),
-                "slow_copy": speed, "hang": time(),
+                "slow_copy": speed, "hang": time(), "absent": time(), "straggler": share(), "waiting": share(),
             } },
             "alias": { "type": "array", "items": {
                 "type": "object", "additionalProperties": false, "required": ["kernel", "name"],

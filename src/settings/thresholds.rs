@@ -20,6 +20,9 @@ pub(super) struct File {
     launch: Option<Spanned<f64>>,
     slow_copy: Option<Spanned<String>>,
     hang: Option<Spanned<String>>,
+    absent: Option<Spanned<String>>,
+    straggler: Option<Spanned<f64>>,
+    waiting: Option<Spanned<f64>>,
 }
 
 /// The thresholds; what is not set is as usual.
@@ -62,5 +65,8 @@ pub(super) fn read(file: &File, at: &dyn Fn(usize, String) -> Error) -> Result<T
         launch: share("launch", &file.launch, usual.launch)?,
         slow_copy: amount("slow_copy", Field::Bw, &file.slow_copy, usual.slow_copy)?,
         hang: time("hang", &file.hang, usual.hang)?,
+        absent: time("absent", &file.absent, usual.absent)?,
+        straggler: share("straggler", &file.straggler, usual.straggler)?,
+        waiting: share("waiting", &file.waiting, usual.waiting)?,
     })
 }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use roctop::item::{AgentId, Allocation, Health, Item, ProcessId, Span, ThreadId};
+use roctop::item::{
+    AgentId, Allocation, ApiCall, Communication, Communicator, Health, Item, Operation, OperationId, ProcessId, Span,
+    ThreadId,
+};
 use roctop::model::{Fresh, LaneKey, Options, Snapshot, Store};
 use roctop::pc_sampling::Sample;
 use roctop::ui::key::Key;
@@ -86,7 +89,52 @@ fn training(milliseconds: u64) -> Arc<Snapshot> {
             ..Allocation::default()
         }));
     }
+    collectives(&mut store, now);
     store.snapshot(Fresh::All)
+}
+
+/// Collectives of two ranks in one process until `now`.
+fn collectives(store: &mut Store, now: u64) {
+    const CALLS: u32 = 60;
+    let (process, operation) = (ProcessId(0), OperationId(90));
+    store.apply(&Item::Operation(Operation {
+        id: operation,
+        domain: 8,
+        name: "ncclAllReduce".into(),
+    }));
+    for rank in 0..2 {
+        store.apply(&Item::Communicator(Communicator {
+            process,
+            number: rank + 1,
+            identity: Some(9),
+            rank: Some(rank),
+            size: Some(2),
+            ..Communicator::default()
+        }));
+        for sequence in 1..=CALLS {
+            let start = now - u64::from(CALLS + 1 - sequence) * 50_000_000 + u64::from(rank * sequence) * 100_000;
+            let correlation = 1 << 50 | u64::from(rank) << 32 | u64::from(sequence);
+            store.apply(&Item::Communication(Communication {
+                process,
+                correlation,
+                start,
+                communicator: rank + 1,
+                sequence,
+                count: 1 << 20,
+                ..Communication::default()
+            }));
+            store.apply(&Item::Api(ApiCall {
+                process,
+                operation,
+                correlation,
+                span: Span {
+                    begin: start,
+                    end: start + 10_000_000,
+                },
+                ..ApiCall::default()
+            }));
+        }
+    }
 }
 
 /// Each view with what it shows.

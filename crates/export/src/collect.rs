@@ -1,9 +1,11 @@
 //! Separates a recording's items: named entities stay in memory, records are sorted by process and begin.
 
+use super::collectives::{self, PartRow};
 use super::run::Run;
 use super::sample_streams::{Measured, StreamCollector};
 use super::sort::{Entry, Sorted, Sorter};
 use super::texts::Texts;
+use roctop_model::collectives::Collectives;
 use roctop_ring::record::{engine, memory};
 use roctop_source::progress::Progress;
 use roctop_source::recording::{Merged, Replay};
@@ -16,6 +18,8 @@ use std::path::Path;
 
 /// Memory for records while they are collected, bytes.
 const SORT_BUFFER_BYTES: usize = 128 << 20;
+/// Memory for parts of collectives while they are collected, bytes.
+const PART_BUFFER_BYTES: usize = 16 << 20;
 
 /// A record.
 #[derive(Clone, std::marker::Copy, Debug, Serialize, Deserialize)]
@@ -80,6 +84,8 @@ pub struct Collected {
     pub(crate) texts: Texts,
     /// Counters, samples and gauges.
     pub(crate) measured: Measured,
+    /// Parts of complete collectives, sorted by process and call.
+    pub(crate) parts: Sorted<PartRow>,
     /// Begin of the first record.
     pub first: Nanos,
     /// Origin of time ranges.
@@ -92,6 +98,8 @@ pub struct Collector {
     events: Sorter<Event>,
     texts: Texts,
     measuring: StreamCollector,
+    collectives: Collectives,
+    parts: Sorter<PartRow>,
     first: Nanos,
     /// In-flight dispatches at the last reading of each process.
     in_flight: BTreeMap<ProcessId, Vec<Dispatch>>,
@@ -106,6 +114,8 @@ impl Collector {
             events: Sorter::new(place, SORT_BUFFER_BYTES),
             texts: Texts::new(place),
             measuring: StreamCollector::new(place),
+            collectives: Collectives::keeping_all(),
+            parts: Sorter::new(place, PART_BUFFER_BYTES),
             first: Nanos::MAX,
             in_flight: BTreeMap::new(),
             failed: None,
@@ -119,9 +129,23 @@ impl Collector {
                 self.failed = self.put(item).err();
             }
         }
+        if self.failed.is_none() {
+            self.failed = self.complete().err();
+        }
+    }
+
+    /// Stores the collectives that are complete.
+    fn complete(&mut self) -> io::Result<()> {
+        for (collective, times) in self.collectives.take_done() {
+            for row in collectives::rows(&self.collectives, &collective, &times) {
+                self.parts.put(row)?;
+            }
+        }
+        Ok(())
     }
 
     fn put(&mut self, item: Item) -> io::Result<()> {
+        collectives::put(&mut self.collectives, &item);
         let (event, begin) = match item {
             Item::Api(call) => (Event::Call(call), call.span.begin),
             Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
@@ -160,6 +184,8 @@ impl Collector {
         if let Some(error) = self.failed {
             return Err(error);
         }
+        self.collectives.finish();
+        self.complete()?;
         // For a process that continues, the outcome of in-flight work is unknown.
         let exits = &self.run.exits;
         let ended = self
@@ -175,6 +201,7 @@ impl Collector {
         }
         Ok(Collected {
             measured: self.measuring.finish(&self.run.processes)?,
+            parts: self.parts.finish()?,
             run: self.run,
             events: self.events.finish()?,
             texts: self.texts,

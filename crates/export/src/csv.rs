@@ -4,6 +4,7 @@
 //! Upstream writes quotes inside a text unchanged; here they are doubled (RFC 4180). Names without quotes are
 //! byte-identical.
 
+mod collectives;
 mod counters;
 mod gauges;
 mod in_flight;
@@ -97,6 +98,9 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
         if view.samples.has(method) {
             files.write(&format!("pc_sampling_{name}.csv"), &|out| pc_samples(view, method, out))?;
         }
+    }
+    if !view.parts.is_empty() {
+        files.write("collectives.csv", &|out| collectives::write(view, out))?;
     }
     if !view.gauges.is_empty() {
         files.write("gauges.csv", &|out| gauges::write(view, out))?;

@@ -6,6 +6,7 @@ pub mod agent_info;
 mod arguments;
 mod collapsed;
 pub mod collect;
+mod collectives;
 mod config;
 mod counted;
 pub mod csv;

@@ -16,7 +16,7 @@ use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::error::Result;
-use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
+use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Scratch};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,29 @@ const CALLS: &[Column] = &[
     number("ancestor_id"),
     number("start_ns"),
     number("end_ns"),
+];
+const COLLECTIVES: &[Column] = &[
+    text("operation"),
+    number("communicator"),
+    number("sequence"),
+    number("communicator_rank"),
+    number("ranks"),
+    number("peer_plus_one"),
+    number("elements"),
+    text("datatype"),
+    number("bytes"),
+    number("pid"),
+    number("tid"),
+    number("call_ns"),
+    number("start_ns"),
+    number("end_ns"),
+    number("wait_ns"),
+    number("skew_ns"),
+    number("clock_error_ns"),
+    number("transfer_ns"),
+    number("last_rank_plus_one"),
+    real("algorithm_bandwidth"),
+    real("bus_bandwidth"),
 ];
 const INCOMPLETE: &[Column] = &[number("pid"), text("incomplete")];
 const DISPATCHES: &[Column] = &[
@@ -168,6 +191,13 @@ fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
             fill: Box::new(|to| counted(view, to)),
         }));
     }
+    if !view.parts.is_empty() {
+        all.push(Some(Table {
+            kind: "collective",
+            columns: COLLECTIVES,
+            fill: Box::new(|to| collectives(view, to)),
+        }));
+    }
     if view.incomplete().next().is_some() {
         all.push(Some(Table {
             kind: "incomplete",
@@ -233,6 +263,27 @@ fn counted(view: &View<'_>, to: &mut Sheet<'_>) -> Result<()> {
                 to.number(d.span.begin).number(d.span.end);
             })?;
         }
+    }
+    Ok(())
+}
+
+/// Writes a row per collective of this rank. A number that may be missing has 0, and else is one more.
+fn collectives(view: &View<'_>, to: &mut Sheet<'_>) -> Result<()> {
+    for row in view.parts.iter() {
+        let row = row?;
+        to.row(|to| {
+            to.text(row.operation.name());
+            to.number(row.communicator).number(row.sequence);
+            to.number(row.rank).number(row.ranks);
+            to.number(row.peer).number(row.count);
+            to.text(Datatype(row.datatype).name().unwrap_or("?")).number(row.bytes);
+            to.number(view.process.pid).number(view.tid(Some(row.thread)));
+            to.number(row.call).number(row.arrival).number(row.end);
+            to.number(row.wait).number(row.skew);
+            to.number(row.error.min(i64::MAX as u64)).number(row.transfer);
+            to.number(row.last).real(row.algorithm_bandwidth);
+            to.real(row.bus_bandwidth);
+        })?;
     }
     Ok(())
 }

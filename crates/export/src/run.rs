@@ -104,6 +104,8 @@ impl Run {
             | Item::Transfer(_)
             | Item::EventCall(_)
             | Item::ThreadTime(_)
+            | Item::Communicator(_)
+            | Item::Communication(_)
             | Item::Status { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }

@@ -5,6 +5,7 @@ mod stream;
 pub use super::scope::{Scope, Source, with_kd};
 
 use super::collect::Event;
+use super::collectives::PartRow;
 use super::counted::{self, Counted};
 use super::gauges::Gauges;
 use super::nesting;
@@ -13,13 +14,15 @@ use super::options::{Choice, Layout};
 use super::pc_samples::Samples;
 use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
-use super::sort::Sorted;
+use super::sort::{Iter, Sorted, Sorter};
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use crate::error::Result;
-use roctop_trace::item::{Process, Span};
+use roctop_trace::item::{Process, ProcessId, Span};
 use std::collections::HashSet;
 use std::io;
+use std::iter::Peekable;
 use std::ops::Deref;
+use std::path::Path;
 
 /// Rows of one process. It dereferences to its [`Scope`], which has the names.
 pub struct View<'a> {
@@ -32,6 +35,8 @@ pub struct View<'a> {
     pub(super) samples: Samples,
     /// Driver readings, and device-wide counters.
     pub(super) gauges: Gauges<'a>,
+    /// Its parts in collectives, in order of their calls.
+    pub(super) parts: Sorted<PartRow>,
     /// Stream numbers, by correlation id of the call that submitted work to them.
     streams: Numbers,
 }
@@ -54,6 +59,7 @@ impl<'a> View<'a> {
         events: &mut dyn Iterator<Item = io::Result<Event>>,
         walk: &mut Walk<'_>,
         whole: Option<&Sorted<Point>>,
+        parts: &mut Peekable<Iter<'_, PartRow>>,
     ) -> io::Result<Self> {
         let scope = Scope::new(source, choice, process);
         let within = |span: Span| scope.is_wanted(span);
@@ -73,7 +79,9 @@ impl<'a> View<'a> {
             rename: choice.rename,
         };
         let rows = nesting::rows(source.collected, events, wanted, &tests, source.place)?;
+        let parts = parts_of(process.id, parts, source.place)?;
         let mut view = Self {
+            parts,
             scope,
             rows,
             counted: Counted::default(),
@@ -120,10 +128,27 @@ impl<'a> View<'a> {
     }
 }
 
+/// Memory for the parts of a process, bytes.
+const PART_BUFFER_BYTES: usize = 16 << 20;
+
+/// The parts of this process; those of processes before it are passed over.
+fn parts_of(process: ProcessId, parts: &mut Peekable<Iter<'_, PartRow>>, place: &Path) -> io::Result<Sorted<PartRow>> {
+    let mut own = Sorter::new(place, PART_BUFFER_BYTES);
+    let is_near = |row: &io::Result<PartRow>| row.as_ref().map_or(true, |row| row.process <= process);
+    while let Some(row) = parts.next_if(is_near) {
+        let row = row?;
+        if row.process == process {
+            own.put(row)?;
+        }
+    }
+    own.finish()
+}
+
 /// Passes the view of each non-empty process to `act`.
 pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
     let mut events = source.collected.events.iter().peekable();
     let mut walk = Walk::new(&source.collected.measured);
+    let mut parts = source.collected.parts.iter().peekable();
     // Readings of whole GPUs go with the first process of the machine.
     let whole = &source.collected.measured.whole;
     let mut written = HashSet::new();
@@ -142,7 +167,7 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
             continue;
         };
         let wanted = (!written.contains(&known.machine)).then_some(whole);
-        let view = View::new(source, choice, known, &mut own, &mut walk, wanted)?;
+        let view = View::new(source, choice, known, &mut own, &mut walk, wanted, &mut parts)?;
         if !view.is_empty() {
             act(&view)?;
             written.insert(known.machine);

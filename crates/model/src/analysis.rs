@@ -4,6 +4,7 @@
 pub mod alert;
 pub mod alert_log;
 pub mod change;
+pub mod collectives;
 pub mod host;
 pub mod overhead;
 pub mod overlap;
@@ -52,6 +53,12 @@ pub struct Thresholds {
     pub slow_copy: f64,
     /// Age of open work that may hang, ns.
     pub hang: u64,
+    /// Time that ranks wait for one that has not called a collective, ns.
+    pub absent: u64,
+    /// Share of collectives to which one rank comes last.
+    pub straggler: f64,
+    /// Share of the time of collectives that is skew.
+    pub waiting: f64,
 }
 
 impl Default for Thresholds {
@@ -67,6 +74,9 @@ impl Default for Thresholds {
             launch: 0.2,
             slow_copy: 5e9,
             hang: 2_000_000_000,
+            absent: 700_000_000,
+            straggler: 0.5,
+            waiting: 0.2,
         }
     }
 }

@@ -26,6 +26,12 @@ pub(super) struct Room {
 /// Functions that return the error of an earlier call, where it was counted already.
 const REPORTING: [&str; 3] = ["hipGetLastError", "hipPeekAtLastError", "hipExtGetLastError"];
 
+/// Whether a call is one of RCCL's.
+fn is_of_rccl(call: &ApiCall, names: &Names) -> bool {
+    let known = names.operation(call.operation);
+    known.is_some_and(|known| known.operation.domain == Domain::RCCL.0)
+}
+
 /// Whether a call failed.
 pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
     let code = call.status.unwrap_or(0);
@@ -70,6 +76,15 @@ impl Store {
         self.seen_all(process, calls.iter().map(|call| credible(call.span)));
         if self.reach.is_none() {
             self.tables.calls(thread, calls, &self.names);
+            if self.collectives.is_active() {
+                let is_near = |call: &&ApiCall| call.parent != 0 || is_of_rccl(call, &self.names);
+                for call in calls.iter().filter(is_near) {
+                    self.collectives.returned(&ApiCall {
+                        span: credible(call.span),
+                        ..*call
+                    });
+                }
+            }
         }
         let last = known_at(&self.thread_lanes, thread.0);
         for nested in [false, true] {
@@ -123,6 +138,11 @@ impl Store {
             self.tables.shapes_of(dispatches, shapes);
         } else {
             self.tables.dispatches(dispatches, shapes);
+            if self.collectives.is_active() {
+                dispatches
+                    .iter()
+                    .for_each(|dispatch| self.collectives.dispatch(dispatch));
+            }
         }
         let place = |one: &Dispatch| (one.process, one.agent, one.queue, one.stream, one.thread);
         let mut shapes = &shapes[..];

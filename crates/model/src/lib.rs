@@ -6,6 +6,7 @@
 
 pub mod analysis;
 mod apply;
+pub mod collectives;
 mod delta;
 pub mod derived;
 pub mod event_calls;
@@ -52,6 +53,7 @@ pub use self::fx_hash::FastMap;
 
 use self::analysis::usage::has_kernels;
 use self::analysis::{LoggedAlert, Thresholds};
+use self::collectives::Collectives;
 use self::event_calls::EventCalls;
 use self::gauges::Gauges;
 use self::lane::Rooms;
@@ -221,6 +223,7 @@ pub struct Store {
     gauges: Gauges,
     under: Under,
     memory: Memory,
+    collectives: Collectives,
     sampled: Sampled,
     output: Output,
     letters: Arc<Vec<KernelId>>,
@@ -313,6 +316,8 @@ impl Store {
             Item::Transfer(transfer) => self.transfer(transfer),
             Item::EventCall(call) => self.event_calls.add(call),
             Item::ThreadTime(time) => self.thread_times.add(time),
+            Item::Communicator(communicator) => self.collectives.communicator(communicator),
+            Item::Communication(call) => self.collectives.communication(call),
             Item::Allocation(allocation) => self.allocation(allocation),
             // For exports only; the screen gets gauges and counters as devices and counts.
             Item::Scratch(_)
@@ -419,6 +424,7 @@ impl Store {
     fn process(&mut self, process: &Process) {
         Arc::make_mut(&mut self.names).put_process(process.clone());
         self.row(process.id, |row| row.process = process.clone());
+        self.collectives.machine(process.id, process.machine);
         // A process without a ring does not affect the origin.
         if process.since > 0 && process.since < LATEST && !process.exe.is_empty() {
             self.began(process.since);

@@ -45,6 +45,7 @@ impl Store {
             memory: self.memory.values(),
             event_calls: self.event_calls.values(),
             thread_times: self.thread_times.values(),
+            collectives: Arc::new(self.collectives.values(self.now)),
             totals: self.totals,
             rate: self.rate(),
             alert_log: self.alert_log.clone(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::analysis::{Cached, LoggedAlert, Thresholds};
+use super::collectives::CollectiveValues;
 use super::event_calls::EventCalls;
 use super::gauges::{DeviceRow, Gauges, History};
 use super::lane::{Lane, LaneKey};
@@ -232,6 +233,8 @@ pub struct Values {
     pub event_calls: EventCalls,
     /// How long threads had run, by thread.
     pub thread_times: ThreadTimes,
+    /// Collectives of RCCL, matched across the processes.
+    pub collectives: Arc<CollectiveValues>,
     /// PC samples by code location; locations keep their indexes.
     pub sampled: Arc<Vec<SampledPlace>>,
     /// Number of all PC samples.

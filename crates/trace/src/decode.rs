@@ -3,6 +3,7 @@
 //! Decoding is total. An unknown object gets a name that says so. A record that cannot be converted yet, because the
 //! process has fewer than two calibration samples, waits in a bounded list.
 
+mod communication;
 mod counters;
 mod events;
 mod facts;
@@ -100,6 +101,8 @@ struct State {
     symbols: HashMap<u64, Vec<Symbol>>,
     symbol_count: u32,
     queues: HashMap<u32, Queue>,
+    /// Communicator facts whose times cannot be converted yet.
+    communicator_facts: Vec<record::Communicator>,
     /// Queue facts whose times cannot be converted yet.
     queue_facts: Vec<record::Queue>,
     streams: HashMap<u32, StreamId>,
@@ -266,7 +269,10 @@ impl Decoder {
     /// Whether no record of the process waits, so that new records can be converted at once.
     fn is_ready(&mut self, process: ProcessId) -> bool {
         let state = self.state(process);
-        state.clock.is_ready() && state.queue_facts.is_empty() && state.waiting.is_empty()
+        state.clock.is_ready()
+            && state.queue_facts.is_empty()
+            && state.communicator_facts.is_empty()
+            && state.waiting.is_empty()
     }
 
     fn record(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
@@ -282,6 +288,7 @@ impl Decoder {
         if !state.queue_facts.is_empty() {
             self.queue_times(process);
         }
+        self.communicator_times(process);
         let state = self.state(process);
         if !state.waiting.is_empty() {
             for (thread, slots) in std::mem::take(&mut state.waiting) {
@@ -335,6 +342,10 @@ impl Decoder {
                 let item = self.marker(process, thread.tid, &marker);
                 self.items.push(Item::Range(item));
             }
+            Body::Communication(found) => {
+                let item = self.communication(process, thread.tid, &found);
+                self.items.extend(item.map(Item::Communication));
+            }
             Body::CounterValue(value) => self.counter_value(process, &value),
             Body::CounterInstances(values) => self.counter_instances(process, &values),
             Body::PcSample(sample) => self.pc_sample(process, &sample),
@@ -387,6 +398,7 @@ impl Decoder {
             self.run(process, thread, &slots);
         }
         self.queue_times(process);
+        self.communicator_times(process);
         self.items.push(Item::Ended { process, exit, at });
     }
 }

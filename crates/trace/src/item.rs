@@ -5,10 +5,12 @@
 //! screen and exports do not depend on the source.
 
 mod activity;
+mod communication;
 mod counter;
 mod entity;
 
 pub use activity::{Allocation, ApiCall, Copy, Dispatch, EventCall, Marker, Open, Scratch, ThreadTime, Transfer};
+pub use communication::{Communication, Communicator, CommunicatorState, Datatype, Operation as CollectiveOperation};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
@@ -104,6 +106,10 @@ pub enum Item {
     EventCall(EventCall),
     /// How long a thread had run.
     ThreadTime(ThreadTime),
+    /// A communicator was created, released or first seen.
+    Communicator(Communicator),
+    /// A call of RCCL that communicates began.
+    Communication(Communication),
     /// Memory was allocated, mapped or freed through HSA.
     Allocation(Allocation),
     /// Scratch memory was assigned to a queue or reclaimed.

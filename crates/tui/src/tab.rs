@@ -4,6 +4,7 @@ mod alert_detail;
 pub(crate) mod alerts;
 pub(crate) mod api;
 pub(crate) mod calls;
+pub(crate) mod collectives;
 pub(crate) mod copies;
 mod counter_detail;
 pub(crate) mod counters;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use self::alerts::AlertTable;
 use self::api::ApiTable;
 use self::calls::{CallTable, ThreadTable};
+use self::collectives::{CollectiveEventTable, CollectiveTable};
 use self::copies::CopyTable;
 use self::counters::CounterTable;
 use self::devices::DeviceTable;
@@ -147,6 +149,13 @@ views! {
     Memory 'M' "Memory" "memory" "memory that is held" memory::draw {
         /// Allocations that are not freed.
         Memory "memory" MemoryTable, Small;
+    }
+    /// Collectives of RCCL.
+    Collectives 'K' "Collectives" "collectives" "collectives" collectives::draw {
+        /// Operations of communicators.
+        Collectives "collectives" CollectiveTable, Small;
+        /// What ranks wait for, mismatches, and the last collectives.
+        CollectiveEvents "recent-collectives" CollectiveEventTable, Medium;
     }
     /// Samples of program counters.
     Samples 'C' "Samples" "samples" "sampled instructions" samples::draw {

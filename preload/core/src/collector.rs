@@ -11,8 +11,8 @@ use crate::{clock, control};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
-    Allocation, ApiCall, CallCopy, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker, PAYLOAD_WORDS,
-    Scratch, Switch, Transfer, flag,
+    Allocation, ApiCall, CallCopy, Communication, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker,
+    PAYLOAD_WORDS, Scratch, Switch, Transfer, flag,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -168,6 +168,15 @@ pub fn transfer(record: &Transfer) {
     if let Some(thread) = thread::current() {
         thread.push(Transfer::head(0, Domain::NONE), &record.payload());
     }
+}
+
+/// A call communicates.
+#[inline]
+pub fn communication(thread: &Thread, record: &Communication) {
+    if let Some(process) = process::get() {
+        process.calibrate_when_due(record.start);
+    }
+    thread.push(Communication::head(0, Domain::RCCL), &record.payload());
 }
 
 /// Memory was allocated, mapped or freed.

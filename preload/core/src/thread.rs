@@ -66,6 +66,10 @@ pub struct Thread {
     index: Cell<usize>,
     chunk: Cell<usize>,
     claim: UnsafeCell<MaybeUninit<Claim<'static>>>,
+    /// Correlation id of the last call of RCCL that communicated, not one inside of it.
+    pub communication: Cell<u64>,
+    /// Depth and number of the group of communications that this thread has begun.
+    pub group: Cell<[u32; 2]>,
 }
 
 /// The thread states of one file, in memory that a forked child reads as zero.
@@ -263,6 +267,8 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.cooperative.set(0);
     thread.handing.set(0);
     thread.announced.take();
+    thread.communication.set(0);
+    thread.group.set([0; 2]);
     thread.tid.set(tid);
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);

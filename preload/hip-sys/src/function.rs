@@ -99,6 +99,10 @@ pub enum Effect {
     Lookup,
     /// Also called by the run-time, by its exported name, when one of its functions fails.
     Shared,
+    /// Creates communicators.
+    Communicator,
+    /// Ends a group of communications; the outermost one starts them.
+    GroupEnd,
 }
 
 impl Effect {
@@ -113,7 +117,14 @@ impl Effect {
     pub const fn is_after(self) -> bool {
         matches!(
             self,
-            Self::StreamCreate | Self::Start | Self::Stop | Self::Lookup | Self::CaptureBegin | Self::CaptureEnd
+            Self::StreamCreate
+                | Self::Start
+                | Self::Stop
+                | Self::Lookup
+                | Self::CaptureBegin
+                | Self::CaptureEnd
+                | Self::Communicator
+                | Self::GroupEnd
         )
     }
 }
@@ -145,10 +156,25 @@ pub struct Function {
     pub stack_words: u8,
     /// The copy or fill that it requests.
     pub moves: Option<Moves>,
-    /// It has an effect, or copies or fills memory.
+    /// It has an effect, copies or fills memory, or communicates.
     pub is_special: bool,
     /// Its argument is an event that its stream records or waits for.
     pub is_event: bool,
+}
+
+/// A row fills a cache line.
+const _: () = assert!(size_of::<Function>() == 64);
+
+/// Maximum number of operations of RCCL.
+const RCCL_OPERATIONS: usize = 64;
+
+impl Function {
+    /// What it does with communicators. Not a field, so that a row fills a cache line.
+    #[inline]
+    pub fn communication(&self) -> Option<&'static Communication> {
+        let known = COMMUNICATIONS.get(usize::from(self.op));
+        known.filter(|_| self.domain == Domain::Rccl)?.as_ref()
+    }
 }
 
 /// Maximum number of stack words of a function's arguments.
@@ -173,7 +199,7 @@ const fn stream(signature: &str) -> ArgumentLocation {
     }
 }
 
-const fn place(place: signature::ArgumentLocation) -> ArgumentLocation {
+pub(crate) const fn place(place: signature::ArgumentLocation) -> ArgumentLocation {
     match place {
         signature::ArgumentLocation::Register(number) => ArgumentLocation::Register(number),
         signature::ArgumentLocation::Stack(number) => ArgumentLocation::Stack(number),
@@ -223,6 +249,17 @@ macro_rules! table {
         /// Number of rows.
         pub const COUNT: usize = [$($index),*].len();
 
+        /// What functions of RCCL do with communicators, by operation number.
+        static COMMUNICATIONS: [Option<Communication>; RCCL_OPERATIONS] = {
+            let mut all = [None; RCCL_OPERATIONS];
+            $(
+                if matches!(Domain::$domain, Domain::Rccl) {
+                    all[$op] = communication($name, $signature);
+                }
+            )*
+            all
+        };
+
         /// All rows, by index.
         pub static FUNCTIONS: [Function; COUNT] = [$(
             const {
@@ -239,8 +276,10 @@ macro_rules! table {
                     gives: signature::has_result($signature),
                     stack_words: signature::stack_words($signature),
                     moves: moves($name),
-                    is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch) || moves($name).is_some(),
                     is_event: is_event($signature),
+                    is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch)
+                        || moves($name).is_some()
+                        || communication($name, $signature).is_some(),
                 }
             },
         )*];
@@ -256,6 +295,7 @@ const fn ends_with(text: &str, end: &str) -> bool {
 
 functions!(table);
 
+pub use crate::communication::{Communication, Role, communication};
 pub use crate::moves::{Moves, moves};
 
 #[cfg(test)]

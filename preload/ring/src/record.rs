@@ -16,7 +16,9 @@ mod value;
 pub use head::{Domain, Head, flag};
 pub use marker::Marker;
 pub use totals::{TOTALS, totals_index, totals_operation};
-pub use value::{counter_flag, counter_source, direction, engine, marker_call, memory, sampling, scratch, status};
+pub use value::{
+    communicator, counter_flag, counter_source, direction, engine, marker_call, memory, sampling, scratch, status,
+};
 
 use crate::arguments::Arguments;
 
@@ -350,6 +352,27 @@ records! {
         /// 1 instructions, 2 cycles, 3 time.
         unit: u16,
     }
+    /// A fact: a communicator of RCCL was created, released, or first seen.
+    34 Communicator ("communicator", 1) {
+        /// Identity: the same in all processes of the communicator. 0 unknown, because its creation was not seen.
+        identity: u64,
+        /// `ncclComm_t`.
+        handle: u64,
+        /// When, ticks.
+        time: u64,
+        /// Correlation id of the call; 0 unknown.
+        correlation: u64,
+        /// Number in this process, from 1.
+        number: u32,
+        /// Rank in the communicator; all ones if unknown.
+        rank: u32,
+        /// Number of ranks; 0 unknown.
+        size: u32,
+        /// One of [`communicator`].
+        state: u16,
+        /// Reserved.
+        reserved: u16,
+    }
     /// A thread starts to use a ring: the first record of each of its lives.
     9 ThreadStart ("thread_start", 1) {
         /// When, ticks.
@@ -636,6 +659,32 @@ records! {
         reserved: u16,
         /// Reserved.
         reserved_too: u32,
+    }
+    /// A call of RCCL that communicates, or the end of a group of them; written before the call begins.
+    35 Communication ("communication", 1) {
+        /// Enter of the call, ticks.
+        start: u64,
+        /// Correlation id of the call.
+        correlation: u64,
+        /// Number of elements; 0 if the call has several counts.
+        count: u64,
+        /// Number of the communicator in this process; 0 for the end of a group.
+        communicator: u32,
+        /// Number in the communicator, from 1: of its collectives, or of what is sent to or received from this peer.
+        /// 0 unknown.
+        sequence: u32,
+        /// Root or peer, -1 none.
+        peer: i32,
+        /// Dense stream id plus one, 0 unknown.
+        stream: u32,
+        /// The group of the thread that contains the call, 0 none.
+        group: u32,
+        /// RCCL's number of the operation, or [`communicator::WITHDRAWN`] for a call that failed.
+        op: u16,
+        /// `ncclDataType_t`, 255 unknown.
+        datatype: u8,
+        /// `ncclRedOp_t`; 255 for none or one of the program's.
+        reduction: u8,
     }
 }
 

@@ -15,6 +15,8 @@
 //! Deliberately not used: 5.2's per-operation callbacks, which add 0.5 µs and an interrupt to every launch.
 
 pub mod activity;
+#[cfg(target_arch = "x86_64")]
+mod communicators;
 pub mod cooperative;
 pub mod deferred;
 #[cfg(target_arch = "x86_64")]

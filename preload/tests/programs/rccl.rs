@@ -4,7 +4,7 @@ use crate::place::{TestDir, library, out};
 use crate::raw_hsa::emulated_gpu;
 use crate::ring::Ring;
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::{ApiCall, Body, Domain};
+use roctop_ring::record::{ApiCall, Body, Domain, communicator};
 use std::path::Path;
 use std::process::Command;
 
@@ -92,6 +92,44 @@ fn check(place: &TestDir, table: bool) {
     assert_eq!(arguments.stack[0], 0x50);
     assert_eq!(calls[1].2.given, 0xc0, "the communicator that was given");
     assert_eq!(inner, 2, "HIP's calls inside are separate calls");
+    communicates(ring);
+}
+
+/// The communicator is known by its unique id, its operations are numbered, and the one that failed is withdrawn.
+fn communicates(ring: &Ring) {
+    let communicators: Vec<_> = ring
+        .facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Body::Communicator(found) => Some((found.state, found.number, found.rank, found.size, found.handle)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        communicators,
+        [
+            (communicator::CREATED, 1, 1, 2, 0xc0),
+            (communicator::RELEASED, 1, u32::MAX, 0, 0xc0)
+        ]
+    );
+    let operations: Vec<_> = ring
+        .records
+        .iter()
+        .filter_map(|(_, _, body)| match body {
+            Body::Communication(found) => Some((found.op, found.sequence, found.count, found.datatype, found.peer)),
+            _ => None,
+        })
+        .collect();
+    let withdrawn = communicator::WITHDRAWN;
+    assert_eq!(
+        operations,
+        [
+            (1, 1, 1 << 20, 7, -1),
+            (1, 2, 0, 7, -1),
+            (withdrawn, 0, 0, 0, -1),
+            (9, 1, 9, 3, 1)
+        ]
+    );
 }
 
 #[test]

@@ -28,6 +28,12 @@ pub enum Rule {
     SlowCopy,
     /// Memory only grows.
     Growth,
+    /// Ranks wait for one that has not called a collective.
+    Absent,
+    /// Ranks called different collectives.
+    Mismatch,
+    /// One rank mostly comes last.
+    Straggler,
 }
 
 impl Rule {
@@ -45,12 +51,18 @@ impl Rule {
             Self::Outlier => "outlier",
             Self::SlowCopy => "slow copy",
             Self::Growth => "memory grows",
+            Self::Absent => "missing rank",
+            Self::Mismatch => "mismatch",
+            Self::Straggler => "straggler",
         }
     }
 
     /// Whether it reports an error rather than slowness.
     pub const fn is_bad(self) -> bool {
-        matches!(self, Self::Lost | Self::Failed | Self::Hang)
+        matches!(
+            self,
+            Self::Lost | Self::Failed | Self::Hang | Self::Absent | Self::Mismatch
+        )
     }
 }
 
@@ -71,6 +83,8 @@ pub enum Evidence {
     Process(ProcessId),
     /// The open work.
     Open,
+    /// The collectives.
+    Collectives,
 }
 
 /// A finding of a rule.

@@ -48,7 +48,7 @@ pub fn doing(snap: &Snapshot, host: &Host, span: Span) -> String {
 }
 
 /// Activity of one thread.
-fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
+pub(super) fn of_thread(snap: &Snapshot, thread: ThreadId, span: Span) -> Host {
     let key = LaneKey::Api(thread, 0);
     let calls = snap
         .lane(key)

@@ -25,6 +25,7 @@ pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     lost(snap, &mut out);
     failed(snap, &mut out);
     hang(snap, &mut out);
+    super::collectives::alerts(snap, &mut out);
     for row in usage {
         idle(snap, row, &mut out);
         launch(snap, row, &mut out);

@@ -1,5 +1,6 @@
 //! Summary of a run, as text or JSON.
 
+use crate::analysis::collectives as words;
 use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::stats::Stat;
 use crate::table::CopyStat;
@@ -70,7 +71,51 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     kernels(snapshot, out)?;
     copies(snapshot, out)?;
     api(snapshot, out)?;
+    collectives(snapshot, out)?;
     open(snapshot, out)
+}
+
+/// Writes the collectives, those with most skew first, and what is wrong with them.
+fn collectives(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let found = &snapshot.values.collectives;
+    let mut rows: Vec<_> = found.operations.iter().collect();
+    rows.sort_by_key(|row| Reverse(row.skew));
+    if !rows.is_empty() {
+        writeln!(
+            out,
+            "\n{:>9} {:>12} {:>12} {:>12} {:>12} {:>11}  COLLECTIVE",
+            "COUNT", "SKEW us", "MAX us", "CLOCK ±us", "BUSBW GB/s", "LAST RANK"
+        )?;
+    }
+    for row in rows.into_iter().take(MAX_ROWS) {
+        let speed = row.bus_bandwidth().map(|rate| format!("{:.3}", rate / 1e9));
+        let error = if row.error == u64::MAX {
+            "unknown".into()
+        } else {
+            micros(Some(row.error))
+        };
+        writeln!(
+            out,
+            "{:>9} {:>12} {:>12} {error:>12} {:>12} {:>11}  {} of comm {}",
+            row.count,
+            micros(Some(row.mean_skew())),
+            micros(Some(row.max_skew)),
+            speed.unwrap_or_else(|| "-".into()),
+            words::last(row).unwrap_or_else(|| "-".into()),
+            row.operation.name(),
+            row.communicator
+        )?;
+    }
+    for waiting in found.waiting.iter().take(MAX_ROWS) {
+        writeln!(out, "  {}", words::missing(snapshot, waiting))?;
+    }
+    for problem in found.problems.iter().take(MAX_ROWS) {
+        writeln!(out, "  {}", words::problem(snapshot, problem))?;
+    }
+    if found.unmatched > 0 {
+        writeln!(out, "  {} calls of collectives are not matched", found.unmatched)?;
+    }
+    Ok(())
 }
 
 /// Duration of the run; without records, from the program's start to its end.

@@ -1,8 +1,10 @@
 //! Thresholds for automated checks: `p99(gemm) > 2ms`.
 
 use crate::Snapshot;
+use crate::analysis::collectives as words;
 use crate::report::summary::copy_name;
 use crate::stats::{HISTOGRAMS, Stat};
+use roctop_trace::item::CollectiveOperation as Operation;
 use roctop_trace::units;
 
 /// Minimum number of values for a median.
@@ -22,16 +24,21 @@ enum Measure {
     Bytes,
     Errors,
     Lost,
+    Skew,
+    Absent,
 }
 
 impl Measure {
     fn is_time(self) -> bool {
-        !matches!(self, Self::Calls | Self::Bytes | Self::Errors | Self::Lost)
+        !matches!(
+            self,
+            Self::Calls | Self::Bytes | Self::Errors | Self::Lost | Self::Absent
+        )
     }
 }
 
 /// Names of the measures.
-const MEASURES: [(&str, Measure); 12] = [
+const MEASURES: [(&str, Measure); 14] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -44,6 +51,8 @@ const MEASURES: [(&str, Measure); 12] = [
     ("bytes", Measure::Bytes),
     ("errors", Measure::Errors),
     ("lost", Measure::Lost),
+    ("skew", Measure::Skew),
+    ("missing", Measure::Absent),
 ];
 
 /// Comparison operator.
@@ -174,6 +183,9 @@ impl Threshold {
             let lost = snapshot.values.totals.lost as f64;
             return Ok(self.line_if_exceeded("records", lost).into_iter().collect());
         }
+        if matches!(self.measure, Measure::Skew | Measure::Absent) {
+            return self.exceeded_by_collectives(snapshot, &lower);
+        }
         let mut any = false;
         for row in &*snapshot.values.kernels {
             let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
@@ -210,6 +222,35 @@ impl Threshold {
         }
         if !any {
             return Err(self.unknown(self.absence(snapshot, &lower)));
+        }
+        Ok(found)
+    }
+
+    /// A line for each operation of a communicator that exceeds the limit: its largest skew, or the ranks that did not
+    /// come. A skew within the clocks' error exceeds nothing.
+    fn exceeded_by_collectives(&self, snapshot: &Snapshot, lower: &str) -> Result<Vec<String>, ThresholdError> {
+        let fits = |operation: Operation| operation.name().to_lowercase().contains(lower);
+        let collectives = &snapshot.values.collectives;
+        let mut found = Vec::new();
+        let mut any = false;
+        for row in collectives.operations.iter().filter(|row| fits(row.operation)) {
+            any = true;
+            if self.measure == Measure::Skew {
+                let name = format!("{} #{} of comm {}", row.operation.name(), row.worst, row.communicator);
+                let skew = if row.max_skew > row.error { row.max_skew } else { 0 };
+                found.extend(self.line_if_exceeded(&name, skew as f64));
+            }
+        }
+        for waiting in collectives.waiting.iter().filter(|waiting| fits(waiting.operation)) {
+            any = true;
+            if self.measure == Measure::Absent {
+                let name = words::missing(snapshot, waiting);
+                found.extend(self.line_if_exceeded(&name, waiting.missing.len() as f64));
+            }
+        }
+        if !any {
+            let reason = format!("no collective that was recorded has '{}' in its name", self.name);
+            return Err(self.unknown(reason));
         }
         Ok(found)
     }
@@ -256,7 +297,7 @@ impl Threshold {
             Measure::Average => stat.average(),
             Measure::Total => Some(stat.total),
             Measure::Calls => Some(stat.calls),
-            Measure::Bytes | Measure::Errors | Measure::Lost => None,
+            Measure::Bytes | Measure::Errors | Measure::Lost | Measure::Skew | Measure::Absent => None,
         };
         if let Some(nanos) = nanos {
             return Ok(nanos as f64);

@@ -33,6 +33,7 @@ impl Decoder {
                     state.operation_names.insert((fact.domain as u8, fact.op as u16), name);
                 }
             }
+            Body::Communicator(fact) => self.communicator(process, &fact),
             Body::Counter(fact) => self.counter(process, &fact),
             Body::SamplingConfiguration(fact) => self.sampling(process, &fact),
             Body::Status(fact) => {

@@ -66,6 +66,18 @@ const fn meaning(rule: Rule) -> (&'static str, &'static str) {
             "Large copies were slower than the link allows.",
             "Copy from pinned memory (hipHostMalloc), in larger pieces, and not while other copies run.",
         ),
+        Rule::Absent => (
+            "All ranks must call a collective, and one has not. The others wait, and time out or hang.",
+            "See what that rank does instead (K): an error before the call, another branch, or a wait for other work.",
+        ),
+        Rule::Mismatch => (
+            "The ranks do not call the same collectives in the same order, or a recording does not belong to the others.",
+            "K names the rank and what the others called. Results are wrong or the job hangs even if this call returned.",
+        ),
+        Rule::Straggler => (
+            "The same rank comes last again and again; the others spend the time in the collective.",
+            "See what it does in that time (K, lower pane): its share of the work, its input, its clock, or its CPU.",
+        ),
     }
 }
 
@@ -148,7 +160,7 @@ fn about(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert: &Alert) 
             let axis = history::last(seconds as f64);
             history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
         }
-        Evidence::Stretch(..) | Evidence::Process(_) | Evidence::Open => {}
+        Evidence::Stretch(..) | Evidence::Process(_) | Evidence::Open | Evidence::Collectives => {}
     }
 }
 

@@ -185,3 +185,21 @@ pub mod status {
     /// Work that is not recorded, or may not be; the text says which and why, the value counts what is known to be missing.
     pub const INCOMPLETE: u32 = 11;
 }
+
+/// States of a communicator, and numbers of operations that RCCL does not have.
+pub mod communicator {
+    /// Created from a unique id.
+    pub const CREATED: u16 = 1;
+    /// Created for all ranks in one process.
+    pub const ALL: u16 = 2;
+    /// Split from another communicator.
+    pub const SPLIT: u16 = 3;
+    /// Another communicator without some of its ranks.
+    pub const SHRUNK: u16 = 4;
+    /// First seen in use.
+    pub const SEEN: u16 = 5;
+    /// Released.
+    pub const RELEASED: u16 = 6;
+    /// Operation: the call with this correlation id failed and takes no part.
+    pub const WITHDRAWN: u16 = 0xffff;
+}

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::stub::STUBS;
-use super::{cooperative, deferred, entry, transfer, unseen, watchdog};
+use super::{communicators, cooperative, deferred, entry, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -135,11 +135,12 @@ fn is_by_run_time(frame: &Frame) -> bool {
     (from..to).contains(&caller)
 }
 
-/// Allows the stub to call this real function directly. Excluded are functions that switch recording on, or that return
-/// functions called later: they must be seen while recording is off.
+/// Allows the stub to call this real function directly. Excluded are functions that switch recording on, that return
+/// functions called later, or that use communicators: they must be seen while recording is off.
 fn keep_bare(index: usize, address: u64) {
     if let (Some(function), Some(place)) = (FUNCTIONS.get(index), BARE.get(index))
         && !matches!(function.effect, Effect::Start | Effect::Lookup)
+        && function.communication().is_none()
     {
         place.store(address, Ordering::Release);
     }
@@ -176,6 +177,16 @@ pub(crate) fn served(index: usize) {
             place.fetch_or(SERVED, Ordering::AcqRel);
         }
     }
+}
+
+/// The real function of this name, if its library is loaded.
+pub(super) fn real_of(name: &str) -> Option<u64> {
+    let index = FUNCTIONS.iter().position(|function| function.name == name)?;
+    let known = REAL.get(index)?.load(Ordering::Acquire) & !REAL_FLAGS;
+    if known != 0 {
+        return Some(known);
+    }
+    look(FUNCTIONS.get(index)?).map(|address| address as u64)
 }
 
 /// The wrapped function that calls `address`, which the run-time returned for `name` or a variant of it.
@@ -240,7 +251,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     let is_inside = |thread: &thread::Thread| is_hip && thread.hip_frame.get() > here;
     let wanted = if is_hip { wanted::HIP_API } else { wanted::LIBRARY_API };
     if !control::is_wanted(wanted) {
-        return !thread::existing().is_some_and(is_inside);
+        return !thread::existing().is_some_and(is_inside) && !is_recorded_anyway(frame, function);
     }
     let Some(thread) = thread::current() else { return true };
     if is_inside(thread) {
@@ -263,24 +274,56 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         is_alone = deferred::is_used();
     }
     thread.stream.set(number);
-    // A single test, so that other calls pay for neither.
-    if function.is_special {
-        is_alone |= specially(function, frame, &call);
-    }
-    if is_alone {
-        cooperative::begin(&call);
-    }
     frame.call.write(call);
     frame.function.write(function);
+    // A single test, so that other calls pay for neither.
+    if function.is_special {
+        is_alone |= specially(function, frame);
+    }
+    if is_alone {
+        cooperative::begin(begun(frame));
+    }
     frame.passage.come_back(u64::from(function.stack_words));
     false
 }
 
+/// Records a call that creates communicators even while no calls are recorded: nothing else names them.
+#[cold]
+#[inline(never)]
+fn is_recorded_anyway(frame: &mut Frame, function: &'static Function) -> bool {
+    let Some(communication) = function.communication() else {
+        return false;
+    };
+    if !communicators::begin_unrecorded(communication, |place| fetch(frame, place)) {
+        return false;
+    }
+    let call = thread::current().and_then(|thread| collector::enter_on(thread, super::domain(function), function.op));
+    let Some(call) = call else { return false };
+    frame.argument = fetch(frame, function.argument);
+    communicators::begin(communication, function.op, &call, |place| fetch(frame, place));
+    frame.call.write(call);
+    frame.function.write(function);
+    frame.passage.come_back(u64::from(function.stack_words));
+    true
+}
+
+/// The call of a frame. Not passed beside it: a call on the stack is copied to the frame in wide loads behind narrow
+/// stores, which costs 6 ns.
+#[inline(always)]
+fn begun(frame: &Frame) -> &Call {
+    // SAFETY: callers come after `record_enter` has written the call.
+    unsafe { frame.call.assume_init_ref() }
+}
+
 /// Handles a call with an effect or a transfer before it begins; true if HIP must attach signals to its packets.
 #[inline(never)]
-fn specially(function: &Function, frame: &Frame, call: &Call) -> bool {
+fn specially(function: &Function, frame: &Frame) -> bool {
+    let call = begun(frame);
     if let Some(moves) = &function.moves {
         transfer::record(moves, call, |place| fetch(frame, place));
+    }
+    if let Some(communication) = function.communication() {
+        communicators::begin(communication, function.op, call, |place| fetch(frame, place));
     }
     is_alone_after(function.effect, frame, call.thread.tid())
 }
@@ -393,7 +436,7 @@ extern "C" fn exit(frame: &mut Frame) {
             cooperative::end();
         }
         call.thread.stream.set(0);
-        let status = (function.returns == Returns::Status).then_some(frame.passage.result() as i32);
+        let status = status(function, frame);
         let is_explained = function.domain == Domain::Rccl || control::is_asked(wanted::ARGUMENTS);
         if is_explained {
             explain(end, frame, function, call, status);
@@ -401,18 +444,42 @@ extern "C" fn exit(frame: &mut Frame) {
             collector::exit_at(end, call, status, frame.argument);
         }
         if status.is_some_and(|code| code != 0) {
-            watchdog::failed(function);
+            failed(function, frame, call);
         }
         if function.effect == Effect::Wait {
             hsa::harvest::wait_ends();
             if status == Some(0) {
                 watchdog::wait_ended(call.thread);
             }
-        } else if function.effect.is_after() && (status == Some(0) || function.effect == Effect::Stop) {
-            // HIP may return that it has no profiler to stop.
-            take_part(function.effect, frame, call.thread.tid());
+        } else if function.effect.is_after() {
+            take_part(function, frame, call);
         }
     });
+}
+
+/// The return code of a call that has one.
+#[inline(always)]
+fn status(function: &Function, frame: &Frame) -> Option<i32> {
+    (function.returns == Returns::Status).then_some(frame.passage.result() as i32)
+}
+
+#[cold]
+#[inline(never)]
+fn failed(function: &Function, frame: &Frame, call: &Call) {
+    watchdog::failed(function);
+    if let (Some(communication), Some(code)) = (function.communication(), status(function, frame)) {
+        communicators::failed(communication, call, code, |place| fetch(frame, place));
+    }
+}
+
+/// Whether a call with this return code had its effect.
+fn has_effect(effect: Effect, status: Option<i32>) -> bool {
+    match effect {
+        // HIP may return that it has no profiler to stop.
+        Effect::Stop => true,
+        Effect::Communicator | Effect::GroupEnd => communicators::is_under_way(status),
+        _ => status == Some(0),
+    }
 }
 
 /// Records the arguments of a call after its return.
@@ -439,11 +506,16 @@ fn explain(end: u64, frame: &Frame, function: &Function, call: &Call, status: Op
 }
 
 #[cold]
-fn take_part(effect: Effect, frame: &Frame, tid: u32) {
+#[inline(never)]
+fn take_part(function: &Function, frame: &Frame, call: &Call) {
+    if !has_effect(function.effect, status(function, frame)) {
+        return;
+    }
     let _errno = Errno::keep();
     let Some(process) = process::get() else { return };
+    let tid = call.thread.tid();
     let [first, second, ..] = frame.passage.registers;
-    match effect {
+    match function.effect {
         Effect::StreamCreate if first != 0 => {
             // SAFETY: the call succeeded, so its first argument points to the new stream's handle.
             let handle = unsafe { *(first as *const u64) };
@@ -454,6 +526,12 @@ fn take_part(effect: Effect, frame: &Frame, tid: u32) {
         Effect::Stop => roctx::pause(),
         Effect::CaptureBegin => cooperative::capture_begins(),
         Effect::CaptureEnd => cooperative::capture_ends(),
+        Effect::Communicator => {
+            if let Some(communication) = function.communication() {
+                communicators::created(communication, call, |place| fetch(frame, place));
+            }
+        }
+        Effect::GroupEnd => communicators::group_ended(call.thread),
         _ => {}
     }
 }

@@ -1,0 +1,126 @@
+//! Decodes communicators and the calls on them.
+
+use super::Decoder;
+use crate::item::{
+    CollectiveOperation as Operation, Communication, Communicator, CommunicatorState, Datatype, Item, ProcessId,
+};
+use roctop_ring::record::{self, communicator};
+
+/// The operation with RCCL's number `op`. Two functions of several spellings are one operation.
+const fn operation(op: u16) -> Option<Operation> {
+    Some(match op {
+        0 => Operation::AllGather,
+        1 | 37 => Operation::AllReduce,
+        2 | 39 => Operation::AllToAll,
+        3 | 40 => Operation::AllToAllv,
+        4 | 38 => Operation::Broadcast,
+        5 => Operation::Gather,
+        6 => Operation::Reduce,
+        7 => Operation::ReduceScatter,
+        8 => Operation::Scatter,
+        9 => Operation::Send,
+        10 => Operation::Receive,
+        14 => Operation::GroupEnd,
+        communicator::WITHDRAWN => Operation::Withdrawn,
+        _ => return None,
+    })
+}
+
+impl Decoder {
+    pub(super) fn communicator(&mut self, process: ProcessId, fact: &record::Communicator) {
+        let state = self.state(process);
+        if !state.clock.is_ready() {
+            state.communicator_facts.push(*fact);
+            return;
+        }
+        self.communicator_times(process);
+        self.communicator_at(process, fact);
+    }
+
+    /// Emits the communicators that waited for the clock.
+    pub(super) fn communicator_times(&mut self, process: ProcessId) {
+        for fact in std::mem::take(&mut self.state(process).communicator_facts) {
+            self.communicator_at(process, &fact);
+        }
+    }
+
+    fn communicator_at(&mut self, process: ProcessId, fact: &record::Communicator) {
+        let state = match fact.state {
+            communicator::CREATED => CommunicatorState::Created,
+            communicator::ALL => CommunicatorState::All,
+            communicator::SPLIT => CommunicatorState::Split,
+            communicator::SHRUNK => CommunicatorState::Shrunk,
+            communicator::RELEASED => CommunicatorState::Released,
+            _ => CommunicatorState::Seen,
+        };
+        let item = Communicator {
+            process,
+            number: fact.number,
+            identity: (fact.identity != 0).then_some(fact.identity),
+            rank: (fact.rank != u32::MAX).then_some(fact.rank),
+            size: (fact.size != 0).then_some(fact.size),
+            state,
+            at: self.state(process).clock.ticks(fact.time),
+        };
+        self.items.push(Item::Communicator(item));
+    }
+
+    /// A call that communicates; `None` for an operation that this reader does not know.
+    pub(super) fn communication(
+        &mut self,
+        process: ProcessId,
+        tid: u32,
+        found: &record::Communication,
+    ) -> Option<Communication> {
+        let stream = found
+            .stream
+            .checked_sub(1)
+            .map(|number| self.stream_id(process, number));
+        Some(Communication {
+            process,
+            thread: self.thread_id(process, tid, ""),
+            correlation: found.correlation,
+            start: self.processes[process.0 as usize].clock.ticks(found.start),
+            communicator: found.communicator,
+            operation: operation(found.op)?,
+            sequence: found.sequence,
+            count: found.count,
+            datatype: Datatype(found.datatype),
+            reduction: found.reduction,
+            peer: u32::try_from(found.peer).ok(),
+            stream,
+            group: found.group,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hip_functions::{Domain, find};
+
+    /// Operation numbers are the rows': the same names.
+    #[test]
+    fn operations_are_those_of_the_rows() {
+        let rows = hip_functions::ROWS.iter().filter(|row| row.domain == Domain::Rccl);
+        let numbered: Vec<_> = (0..).zip(rows).collect();
+        for (op, row) in &numbered {
+            if let Some(found) = operation(*op) {
+                let name = row.name.trim_start_matches("nccl").to_lowercase();
+                let name = name.replace("bcast", "broadcast").replace("withbias", "");
+                assert_eq!(name, found.name().to_lowercase());
+            }
+        }
+        let known = (0..64).filter_map(operation).count();
+        assert_eq!(known, 16);
+        assert!(find("ncclAllReduce").is_some());
+    }
+
+    #[test]
+    fn sizes_of_types_are_those_of_rccl() {
+        let all: Vec<_> = (0..13).map(|number| Datatype(number).bytes()).collect();
+        let expected = [1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1].map(Some);
+        assert_eq!((&all[..12], all[12]), (&expected[..], None));
+        assert_eq!(Datatype(7).name(), Some("float32"));
+    }
+}

@@ -1,0 +1,156 @@
+//! Communication by RCCL: communicators and the calls on them.
+
+use super::{Nanos, ProcessId, StreamId, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// What happened to a communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommunicatorState {
+    /// Created from a unique id.
+    #[default]
+    Created,
+    /// Created for all ranks in one process.
+    All,
+    /// Split from another communicator.
+    Split,
+    /// Another communicator without some of its ranks.
+    Shrunk,
+    /// First seen in use: its creation was not recorded, or its handle is garbage.
+    Seen,
+    /// Released.
+    Released,
+}
+
+/// A communicator of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Communicator {
+    /// Process that has it.
+    pub process: ProcessId,
+    /// Number in this process, from 1.
+    pub number: u32,
+    /// Identity, the same in all processes of the communicator; `None` if unknown.
+    pub identity: Option<u64>,
+    /// Rank of the process in it, if known.
+    pub rank: Option<u32>,
+    /// Number of ranks, if known.
+    pub size: Option<u32>,
+    /// What happened to it.
+    pub state: CommunicatorState,
+    /// When.
+    pub at: Nanos,
+}
+
+/// An operation of RCCL, whatever its function is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Operation {
+    /// All ranks get what all ranks have.
+    AllGather,
+    /// All ranks get the reduction.
+    #[default]
+    AllReduce,
+    /// Each rank sends a part to each.
+    AllToAll,
+    /// The same with a size for each pair.
+    AllToAllv,
+    /// All ranks get what the root has.
+    Broadcast,
+    /// The root gets what all ranks have.
+    Gather,
+    /// The root gets the reduction.
+    Reduce,
+    /// Each rank gets a part of the reduction.
+    ReduceScatter,
+    /// Each rank gets a part of what the root has.
+    Scatter,
+    /// One rank sends to another.
+    Send,
+    /// One rank receives from another.
+    Receive,
+    /// The end of a group: what it contains starts now.
+    GroupEnd,
+    /// The call with the same correlation id failed and takes no part.
+    Withdrawn,
+}
+
+impl Operation {
+    /// Name as RCCL has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllGather => "AllGather",
+            Self::AllReduce => "AllReduce",
+            Self::AllToAll => "AllToAll",
+            Self::AllToAllv => "AllToAllv",
+            Self::Broadcast => "Broadcast",
+            Self::Gather => "Gather",
+            Self::Reduce => "Reduce",
+            Self::ReduceScatter => "ReduceScatter",
+            Self::Scatter => "Scatter",
+            Self::Send => "Send",
+            Self::Receive => "Recv",
+            Self::GroupEnd => "GroupEnd",
+            Self::Withdrawn => "Withdrawn",
+        }
+    }
+}
+
+/// Type of the elements, an `ncclDataType_t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Datatype(pub u8);
+
+impl Datatype {
+    const NAMES: [(&'static str, u64); 12] = [
+        ("int8", 1),
+        ("uint8", 1),
+        ("int32", 4),
+        ("uint32", 4),
+        ("int64", 8),
+        ("uint64", 8),
+        ("float16", 2),
+        ("float32", 4),
+        ("float64", 8),
+        ("bfloat16", 2),
+        ("fp8_e4m3", 1),
+        ("fp8_e5m2", 1),
+    ];
+
+    /// Name, if the number is known.
+    pub fn name(self) -> Option<&'static str> {
+        Self::NAMES.get(usize::from(self.0)).map(|known| known.0)
+    }
+
+    /// Bytes of an element, if the number is known.
+    pub fn bytes(self) -> Option<u64> {
+        Self::NAMES.get(usize::from(self.0)).map(|known| known.1)
+    }
+}
+
+/// A call that communicates, or the end of a group of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Communication {
+    /// Process that called.
+    pub process: ProcessId,
+    /// Thread that called.
+    pub thread: ThreadId,
+    /// Correlation id of the call.
+    pub correlation: u64,
+    /// Enter of the call.
+    pub start: Nanos,
+    /// Number of the communicator in this process; 0 none.
+    pub communicator: u32,
+    /// Operation.
+    pub operation: Operation,
+    /// Number in the communicator, from 1: of its collectives, or of what goes to or comes from this peer; 0 unknown.
+    pub sequence: u32,
+    /// Number of elements; 0 if the call has several counts.
+    pub count: u64,
+    /// Type of the elements.
+    pub datatype: Datatype,
+    /// `ncclRedOp_t`; 255 for none or one of the program's.
+    pub reduction: u8,
+    /// Root or peer, if any.
+    pub peer: Option<u32>,
+    /// Stream, if known.
+    pub stream: Option<StreamId>,
+    /// The group of the thread that contains the call, 0 none.
+    pub group: u32,
+}
