@@ -285,6 +285,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
                 doing.unwrap_or_default()
             ),
             weight: age as f64,
+            cost: None,
             evidence,
         });
     }
@@ -295,6 +296,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
             text: problem(snap, one),
             why: "the ranks must call the same collectives in the same order with the same arguments".into(),
             weight: 1.0,
+            cost: None,
             evidence,
         });
     }
@@ -322,6 +324,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
                 units::percent(snap.thresholds.waiting)
             ),
             weight: lost,
+            cost: None,
             evidence,
         });
     }
