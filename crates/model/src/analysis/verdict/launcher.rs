@@ -6,6 +6,9 @@ use crate::{FastMap, LaneKey, Slice, Snapshot};
 use roctop_ring::record::engine;
 use roctop_trace::item::{AgentId, OperationId, Span, ThreadId, ThreadTime};
 
+/// Maximum time before the first and after the last reading for which the nearest share holds, ns.
+const MAX_BEYOND: u64 = 300_000_000;
+
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
@@ -261,5 +264,13 @@ fn off_cpu(times: &[ThreadTime], calls: &[Slice], known: Span, blocks: impl Fn(&
             share: off / outside.max(1) as f64,
         }
     });
-    shares.collect()
+    let mut shares: Vec<OffCpu> = shares.collect();
+    // Before the first reading and after the last one the nearest share holds for a while.
+    if let Some(first) = shares.first_mut() {
+        first.span.begin = first.span.begin.saturating_sub(MAX_BEYOND);
+    }
+    if let Some(last) = shares.last_mut() {
+        last.span.end += MAX_BEYOND;
+    }
+    shares
 }
