@@ -10,6 +10,7 @@ mod memory;
 pub(crate) mod patience;
 pub(crate) mod protobuf;
 pub(crate) mod python;
+pub(crate) mod ranks;
 pub(crate) mod recorded;
 pub(crate) mod records;
 pub(crate) mod rig;

@@ -10,6 +10,7 @@ mod kit;
 
 mod applications;
 mod bad_output;
+mod collectives;
 mod counters;
 mod docs;
 mod doctor_gpu;

@@ -1,0 +1,176 @@
+//! Jobs of several ranks over the stand-in for RCCL, which follow a script and log what happened: the truth.
+
+use super::directory::place;
+use super::patience;
+use roctop::item::{Item, ProcessId};
+use roctop::model::collectives::{Collective, CollectiveValues, Collectives, Times};
+use roctop::recording::{Merged, Recording};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, OnceLock};
+
+/// The stand-in and the program, compiled once.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = place("ranks-program");
+        let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/integration/kit/{name}.c"));
+        let compile = |arguments: &[&str], name: &str, result: &str| {
+            let mut compiler = Command::new("cc");
+            compiler.args(["-O1", "-Wall", "-o"]).arg(folder.join(result));
+            let built = compiler.arg(source(name)).args(arguments).status();
+            assert!(built.is_ok_and(|status| status.success()), "{name}.c does not compile");
+        };
+        let soname = "-Wl,-soname,librccl.so.1";
+        compile(&["-shared", "-fPIC", soname], "rccl", "librccl.so.1");
+        let (search, path) = (
+            format!("-L{}", folder.display()),
+            format!("-Wl,-rpath,{}", folder.display()),
+        );
+        compile(&[&search, "-l:librccl.so.1", &path], "ranks", "ranks");
+        folder
+    })
+}
+
+/// A job.
+pub(crate) struct Job {
+    pub(crate) place: PathBuf,
+    size: u32,
+}
+
+/// What a rank did, as the stand-in logged it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fact {
+    pub(crate) communicator: String,
+    pub(crate) sequence: u32,
+    pub(crate) operation: String,
+    pub(crate) count: u64,
+    pub(crate) rank: u32,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) peer: Option<u32>,
+}
+
+impl Job {
+    /// A job of `size` ranks that follow `script`.
+    pub(crate) fn new(name: &str, size: u32, script: &str) -> Self {
+        let place = place(name);
+        std::fs::write(place.join("script"), script).unwrap();
+        Self { place, size }
+    }
+
+    /// The command that runs it, under roctop's `options` if there are any.
+    pub(crate) fn command(&self, options: &[&str]) -> Command {
+        let program = built().join("ranks");
+        let mut command = if options.is_empty() {
+            Command::new(program)
+        } else {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+            command.args(options).arg("--").arg(program);
+            command
+        };
+        command
+            .arg(self.size.to_string())
+            .arg(self.place.join("script"))
+            .env("RANKS_DIR", &self.place)
+            .env("RANKS_TRUTH", self.place.join("truth"))
+            .current_dir(&self.place)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Records it to `rec`.
+    pub(crate) fn record(&self) -> Output {
+        let recording = self.place.join("rec");
+        patience::output(&mut self.command(&["record", "-o", recording.to_str().unwrap()]))
+    }
+
+    /// What the ranks logged.
+    pub(crate) fn truth(&self) -> Vec<Fact> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.place).unwrap().flatten() {
+            if !entry.file_name().to_string_lossy().starts_with("truth.") {
+                continue;
+            }
+            for line in std::fs::read_to_string(entry.path()).unwrap().lines() {
+                let words: Vec<&str> = line.split(' ').collect();
+                let number = |at: usize| words[at].parse::<u64>().unwrap();
+                found.push(Fact {
+                    communicator: words[0].to_owned(),
+                    sequence: number(1) as u32,
+                    operation: words[2].to_owned(),
+                    count: number(3),
+                    rank: number(4) as u32,
+                    begin: number(5),
+                    end: number(6),
+                    peer: words[7].parse().ok(),
+                });
+            }
+        }
+        found
+    }
+}
+
+/// The collectives of recordings.
+pub(crate) struct Matched {
+    pub(crate) done: Vec<(Arc<Collective>, Times)>,
+    pub(crate) values: CollectiveValues,
+    /// Arrival of each part.
+    pub(crate) items: Vec<Item>,
+}
+
+/// Matches the collectives of recordings that are read together.
+pub(crate) fn matched(recordings: &[&Path]) -> Matched {
+    let opened: Vec<_> = recordings.iter().map(|path| Recording::open(path).unwrap()).collect();
+    let merged = Merged::new(opened.iter().collect()).unwrap();
+    let (mut collectives, mut items, mut last) = (Collectives::keeping_all(), Vec::new(), 0);
+    let mut take = |all: Vec<Item>| {
+        for item in all {
+            if let Some(span) = item.span() {
+                last = last.max(span.end);
+            }
+            match &item {
+                Item::Process(process) => collectives.machine(process.id, process.machine),
+                Item::Communicator(found) => collectives.communicator(found),
+                Item::Communication(call) => collectives.communication(call),
+                Item::Api(call) => collectives.returned(call),
+                Item::Dispatch(dispatch) => collectives.dispatch(dispatch),
+                _ => {}
+            }
+            items.push(item);
+        }
+    };
+    merged.items(None, &mut |_| {}, &mut take).unwrap();
+    collectives.finish();
+    Matched {
+        done: collectives.take_done(),
+        values: collectives.values(last),
+        items,
+    }
+}
+
+/// The truth by collective: what all ranks logged. The communicators of the log get the recording's numbers by what they
+/// contain.
+pub(crate) fn by_collective(truth: &[Fact]) -> BTreeMap<(String, u32, Option<(u32, u32)>), Vec<Fact>> {
+    let mut found: BTreeMap<_, Vec<Fact>> = BTreeMap::new();
+    for fact in truth {
+        let pair = match (fact.operation.as_str(), fact.peer) {
+            ("Send", Some(peer)) => Some((fact.rank, peer)),
+            ("Recv", Some(peer)) => Some((peer, fact.rank)),
+            _ => None,
+        };
+        let key = (fact.communicator.clone(), fact.sequence, pair);
+        found.entry(key).or_default().push(fact.clone());
+    }
+    found
+}
+
+/// Process of each rank.
+pub(crate) fn processes(items: &[Item]) -> BTreeMap<u32, ProcessId> {
+    let ranks = items.iter().filter_map(|item| match item {
+        Item::Process(process) => Some((process.rank?, process.id)),
+        _ => None,
+    });
+    ranks.collect()
+}
