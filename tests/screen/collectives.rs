@@ -159,7 +159,7 @@ fn enter_on_a_collective_goes_to_the_late_call() {
     let mut driven = Driven::new(snap, (120, 36));
     driven.typed("K");
     driven.key(roctop::ui::key::Key::Tab);
-    driven.typed("jj");
+    driven.typed("jjj");
     driven.key(roctop::ui::key::Key::Enter);
     assert!(driven.text().contains("Timeline]"), "{}", driven.text());
 }

@@ -72,7 +72,7 @@ fn windows_are_chosen_by_keys() {
     assert!(text.contains("two windows") && text.contains("▸ A before"), "{text}");
     goldens.compare("training-diff-windows-120x36", &text);
     // Before and after a mark, then steps.
-    driven.typed("2 hhmDo");
+    driven.typed("2 hhmDoo");
     let text = driven.text();
     assert!(text.contains("10.0 s before and after mark 1"), "{text}");
     goldens.compare("training-diff-mark-120x36", &text);
