@@ -226,16 +226,17 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
     let program = match Program::find(words) {
         Ok(program) => program,
         Err(refused) => {
-            let code = refused.code;
-            reasons(words, refused).iter().for_each(|line| say(line));
-            return Ok(code);
+            for line in reasons(words, &refused) {
+                say(&line);
+            }
+            return Ok(refused.code);
         }
     };
     Ok(pass_on(play(&program, job, screen, look)?))
 }
 
 /// Why the program cannot be started, and what was meant, in lines.
-fn reasons(words: &[OsString], refused: NotStarted) -> Vec<String> {
+fn reasons(words: &[OsString], refused: &NotStarted) -> Vec<String> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     let names = cli::names();
     let is_command = names.iter().any(|name| *name == word);

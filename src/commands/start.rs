@@ -86,7 +86,7 @@ fn paths(line: &str) -> Result<Vec<PathBuf>> {
 /// The program of a line.
 fn program(line: &str) -> Result<Program> {
     let words: Vec<OsString> = words(line)?.into_iter().map(OsString::from).collect();
-    Program::find(&words).map_err(|refused| anyhow!(reasons(&words, refused).join("; ")))
+    Program::find(&words).map_err(|refused| anyhow!(reasons(&words, &refused).join("; ")))
 }
 
 /// What is recorded of a program when no option says otherwise.

@@ -51,7 +51,7 @@ impl Host {
 
     pub(super) fn launch(&mut self, gpu: usize, stream: usize, kernel: usize) {
         self.call(LAUNCH, 3_500, |host, correlation| {
-            host.submit(gpu, stream, kernel, correlation)
+            host.submit(gpu, stream, kernel, correlation);
         });
     }
 

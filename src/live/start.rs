@@ -101,8 +101,7 @@ impl StartScreen {
                     self.appearance.options.asks_background = false;
                     StartAction::Redraw
                 }
-                Ok(Some(Input::Background { light: false } | Input::Bytes(_))) => continue,
-                Ok(None) => continue,
+                Ok(Some(Input::Background { light: false } | Input::Bytes(_)) | None) => continue,
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(StartAction::Quit),
                 Err(error) => return Err(error.into()),
             };

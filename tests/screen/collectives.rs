@@ -15,6 +15,26 @@ const MS: u64 = 1_000_000;
 const RANKS: u32 = 4;
 const LATE: u32 = 2;
 
+/// A rank's process and its thread.
+fn announce(store: &mut Store, rank: u32, since: u64) {
+    let process = ProcessId(rank);
+    store.apply(&Item::Process(Process {
+        id: process,
+        pid: 4242 + rank,
+        rank: Some(rank),
+        exe: "train".into(),
+        command: "./train".into(),
+        since,
+        ..Process::default()
+    }));
+    store.apply(&Item::Thread(Thread {
+        id: ThreadId(rank),
+        process,
+        tid: 4242 + rank,
+        name: "main".into(),
+    }));
+}
+
 /// The job after 40 steps: rank 2 is in a synchronization and has not called the last collective for 3 s.
 fn job(mode: Mode) -> Arc<Snapshot> {
     let mut store = Store::new(Options {
@@ -32,21 +52,7 @@ fn job(mode: Mode) -> Arc<Snapshot> {
     store.apply(&Item::Text(TextId(0), "load batch".into()));
     for rank in 0..RANKS {
         let process = ProcessId(rank);
-        store.apply(&Item::Process(Process {
-            id: process,
-            pid: 4242 + rank,
-            rank: Some(rank),
-            exe: "train".into(),
-            command: "./train".into(),
-            since: begin,
-            ..Process::default()
-        }));
-        store.apply(&Item::Thread(Thread {
-            id: ThreadId(rank),
-            process,
-            tid: 4242 + rank,
-            name: "main".into(),
-        }));
+        announce(&mut store, rank, begin);
         store.apply(&Item::Communicator(Communicator {
             process,
             number: 1,

@@ -36,7 +36,7 @@ fn with_gpus(size: (u16, u16), count: u32) -> Start {
     start.size = size;
     for second in 100..=160u64 {
         let devices = (0..count).map(|number| {
-            let wave = ((second as f64 / 6.0 + f64::from(number)).sin() + 1.0) / 2.0;
+            let wave = f64::midpoint((second as f64 / 6.0 + f64::from(number)).sin(), 1.0);
             Device {
                 node: NodeId {
                     machine: 0,

@@ -139,9 +139,9 @@ impl Store {
         } else {
             self.tables.dispatches(dispatches, shapes);
             if self.collectives.is_active() {
-                dispatches
-                    .iter()
-                    .for_each(|dispatch| self.collectives.dispatch(dispatch));
+                for dispatch in dispatches {
+                    self.collectives.dispatch(dispatch);
+                }
             }
         }
         let place = |one: &Dispatch| (one.process, one.agent, one.queue, one.stream, one.thread);

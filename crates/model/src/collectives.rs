@@ -20,7 +20,8 @@ use roctop_trace::item::{
     ApiCall, CollectiveOperation as Operation, Communication, Communicator, CommunicatorState, Datatype, Dispatch,
     Nanos, ProcessId, Span,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Error of the clocks of one machine: of the conversion of ticks, and of GPU times.
@@ -350,8 +351,8 @@ pub struct Collectives {
     kernel_order: VecDeque<(u32, u64)>,
     /// Highest sequence number of each rank of a communicator.
     reached: FastMap<u64, u32>,
-    /// End of the last kernel of each rank of a communicator.
-    has_kernels: FastMap<u32, ()>,
+    /// Processes that have shown kernels of their collectives.
+    has_kernels: BTreeSet<u32>,
     operations: BTreeMap<(u32, Operation), OperationRow>,
     recent: VecDeque<(Arc<Collective>, Times)>,
     problems: Vec<Problem>,
@@ -460,16 +461,16 @@ impl Collectives {
                 communicator: index,
                 process: found.process,
             })
-        } else if row.ranks.contains_key(&local.rank) {
+        } else if let Entry::Vacant(place) = row.ranks.entry(local.rank) {
+            place.insert(found.process);
+            None
+        } else {
             local.is_ignored = true;
             Some(Problem::Twice {
                 communicator: index,
                 rank: local.rank,
                 process: found.process,
             })
-        } else {
-            row.ranks.insert(local.rank, found.process);
-            None
         };
         self.locals.insert(own, local);
         if let Some(problem) = problem {
@@ -524,7 +525,7 @@ impl Collectives {
             let reached = self.reached.entry(pack(local.communicator, local.rank)).or_default();
             *reached = (*reached).max(call.sequence);
         }
-        let has_kernels = self.has_kernels.contains_key(&process);
+        let has_kernels = self.has_kernels.contains(&process);
         let collective = self.open.entry(key).or_insert_with(|| Collective {
             key,
             size: if pair.is_some() { 2 } else { size },
@@ -675,7 +676,7 @@ impl Collectives {
     }
 
     fn ran(&mut self, process: u32, correlation: u64, span: Span) {
-        if self.has_kernels.insert(process, ()).is_none() {
+        if self.has_kernels.insert(process) {
             for part in self.open.values_mut().flat_map(|collective| &mut collective.parts) {
                 part.has_kernels |= part.call.process.0 == process;
             }

@@ -161,15 +161,12 @@ fn mute(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
     let Some(alert) = tab::alerts::selected(&Scene { ui, snap }) else {
         return ui.say(latest, "no alert is selected");
     };
-    match ui.muted.iter().position(|known| *known == alert) {
-        Some(at) => {
-            ui.muted.remove(at);
-            ui.say(latest, "the alert counts again");
-        }
-        None => {
-            ui.muted.push(alert);
-            ui.say(latest, "muted; d shows it again");
-        }
+    if let Some(at) = ui.muted.iter().position(|known| *known == alert) {
+        ui.muted.remove(at);
+        ui.say(latest, "the alert counts again");
+    } else {
+        ui.muted.push(alert);
+        ui.say(latest, "muted; d shows it again");
     }
 }
 

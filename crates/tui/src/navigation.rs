@@ -91,8 +91,8 @@ pub(crate) struct NavigationHistory {
 impl NavigationHistory {
     /// The slice from which the user came to the one that is selected.
     pub(crate) fn slice_before(&self, selected: Option<(LaneKey, Nanos)>) -> Option<(LaneKey, Nanos)> {
-        let slices = self.past.iter().rev().filter_map(|place| place.slice);
-        slices.filter(|slice| Some(*slice) != selected).next()
+        let mut slices = self.past.iter().rev().filter_map(|place| place.slice);
+        slices.find(|slice| Some(*slice) != selected)
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn select(ui: &mut Ui, snap: &Snapshot) {
 }
 
 fn slowest(all: &Instances, kernel: KernelId) -> Stretch {
-    let mut nanos: Vec<u64> = all.launches.iter().map(|launch| launch.nanos()).collect();
+    let mut nanos: Vec<u64> = all.launches.iter().map(instances::Launch::nanos).collect();
     nanos.sort_unstable();
     let at = (nanos.len() as f64 * (1.0 - SLOWEST)) as usize;
     Stretch {

@@ -131,6 +131,10 @@ impl Effect {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a function, read on the hot path"
+)]
 pub struct Function {
     /// Exported symbol, with the terminating zero.
     pub symbol: &'static str,
@@ -254,7 +258,8 @@ macro_rules! table {
             let mut all = [None; RCCL_OPERATIONS];
             $(
                 if matches!(Domain::$domain, Domain::Rccl) {
-                    all[$op] = communication($name, $signature);
+                    const OPERATION: usize = if matches!(Domain::$domain, Domain::Rccl) { $op } else { 0 };
+                    all[OPERATION] = communication($name, $signature);
                 }
             )*
             all

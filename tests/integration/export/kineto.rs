@@ -257,7 +257,9 @@ fn holistic_trace_analysis_finds_the_numbers_of_the_csv_files() {
         let stem = (4000 + rank * 100).to_string();
         let kernels = rows(&out.join(format!("{stem}_kernel_trace.csv")), "Kernel_Name");
         let mut copies = rows(&out.join(format!("{stem}_memory_copy_trace.csv")), "Direction");
-        copies.iter_mut().for_each(|copy| copy.name = copied(&copy.name));
+        for copy in &mut copies {
+            copy.name = copied(&copy.name);
+        }
         let work = [&kernels[..], &copies].concat();
         let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
         for row in &work {

@@ -2,7 +2,7 @@
 
 use super::directory::place;
 use super::patience;
-use roctop::item::{Item, ProcessId};
+use roctop::item::{Item};
 use roctop::model::collectives::{Collective, CollectiveValues, Collectives, Times};
 use roctop::recording::{Merged, Recording};
 use std::collections::BTreeMap;
@@ -116,15 +116,13 @@ impl Job {
 pub(crate) struct Matched {
     pub(crate) done: Vec<(Arc<Collective>, Times)>,
     pub(crate) values: CollectiveValues,
-    /// Arrival of each part.
-    pub(crate) items: Vec<Item>,
 }
 
 /// Matches the collectives of recordings that are read together.
 pub(crate) fn matched(recordings: &[&Path]) -> Matched {
     let opened: Vec<_> = recordings.iter().map(|path| Recording::open(path).unwrap()).collect();
     let merged = Merged::new(opened.iter().collect()).unwrap();
-    let (mut collectives, mut items, mut last) = (Collectives::keeping_all(), Vec::new(), 0);
+    let (mut collectives, mut last) = (Collectives::keeping_all(), 0);
     let mut take = |all: Vec<Item>| {
         for item in all {
             if let Some(span) = item.span() {
@@ -138,7 +136,6 @@ pub(crate) fn matched(recordings: &[&Path]) -> Matched {
                 Item::Dispatch(dispatch) => collectives.dispatch(dispatch),
                 _ => {}
             }
-            items.push(item);
         }
     };
     merged.items(None, &mut |_| {}, &mut take).unwrap();
@@ -146,13 +143,15 @@ pub(crate) fn matched(recordings: &[&Path]) -> Matched {
     Matched {
         done: collectives.take_done(),
         values: collectives.values(last),
-        items,
     }
 }
 
+/// A collective of the log: communicator, sequence number, and sender and receiver of a message.
+type LogKey = (String, u32, Option<(u32, u32)>);
+
 /// The truth by collective: what all ranks logged. The communicators of the log get the recording's numbers by what they
 /// contain.
-pub(crate) fn by_collective(truth: &[Fact]) -> BTreeMap<(String, u32, Option<(u32, u32)>), Vec<Fact>> {
+pub(crate) fn by_collective(truth: &[Fact]) -> BTreeMap<LogKey, Vec<Fact>> {
     let mut found: BTreeMap<_, Vec<Fact>> = BTreeMap::new();
     for fact in truth {
         let pair = match (fact.operation.as_str(), fact.peer) {
@@ -164,13 +163,4 @@ pub(crate) fn by_collective(truth: &[Fact]) -> BTreeMap<(String, u32, Option<(u3
         found.entry(key).or_default().push(fact.clone());
     }
     found
-}
-
-/// Process of each rank.
-pub(crate) fn processes(items: &[Item]) -> BTreeMap<u32, ProcessId> {
-    let ranks = items.iter().filter_map(|item| match item {
-        Item::Process(process) => Some((process.rank?, process.id)),
-        _ => None,
-    });
-    ranks.collect()
 }

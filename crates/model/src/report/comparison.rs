@@ -36,7 +36,7 @@ impl Changed {
     /// What the change of the mean costs over the launches after, ns.
     pub fn cost(&self) -> Option<f64> {
         let is_known = self.before.count > 0 && self.after.count > 0;
-        is_known.then(|| (self.after.mean - self.before.mean) * self.after.count as f64)
+        is_known.then_some((self.after.mean - self.before.mean) * self.after.count as f64)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn active<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Alert> {
 }
 
 /// When alerts that are not muted began.
-pub(crate) fn moments<'a>(scene: &Scene<'a>) -> impl Iterator<Item = Nanos> {
+pub(crate) fn moments(scene: &Scene<'_>) -> impl Iterator<Item = Nanos> {
     let ui = scene.ui;
     let log = scene.snap.analysis().log.iter();
     let heard = log.filter(move |logged| !ui.muted.contains(&logged.alert.identity()));

@@ -407,25 +407,22 @@ fn durations(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) 
     let [before, after] = row.changed.kernel;
     let inner = canvas.frame(area, &name(row, scene, NameForm::Short), "H histogram   enter kernel");
     let parts = tiles(inner, 2, inner.width / 2);
-    let sides = match compared(scene).as_ref().and_then(|found| found.windows.as_ref()) {
-        Some([first, second]) => {
-            if !(first.is_exact && second.is_exact) {
-                let why = "sums by second have no histogram: a window whose launches are all in memory has one";
-                return canvas.empty(inner, &[why.into()]);
-            }
-            [within(snap, first, before), within(snap, second, after)]
+    let sides = if let Some([first, second]) = compared(scene).as_ref().and_then(|found| found.windows.as_ref()) {
+        if !(first.is_exact && second.is_exact) {
+            let why = "sums by second have no histogram: a window whose launches are all in memory has one";
+            return canvas.empty(inner, &[why.into()]);
         }
-        None => {
-            let Some(baseline) = &scene.ui.baseline else { return };
-            let stat =
-                |snap: &Snapshot, id: Option<KernelId>| Some(super::kernels::row_of(snap, id?)?.numbers.stat.clone());
-            let old = stat(baseline, before);
-            let now = stat(snap, after).map(|now| match &old {
-                Some(old) if is_same_run(baseline, snap) => now.rest(old),
-                _ => now,
-            });
-            [old, now]
-        }
+        [within(snap, first, before), within(snap, second, after)]
+    } else {
+        let Some(baseline) = &scene.ui.baseline else { return };
+        let stat =
+            |snap: &Snapshot, id: Option<KernelId>| Some(super::kernels::row_of(snap, id?)?.numbers.stat.clone());
+        let old = stat(baseline, before);
+        let now = stat(snap, after).map(|now| match &old {
+            Some(old) if is_same_run(baseline, snap) => now.rest(old),
+            _ => now,
+        });
+        [old, now]
     };
     for ((part, stat), word) in parts
         .into_iter()

@@ -55,8 +55,9 @@ impl Events {
             }
         }
         // Threads are read one after another.
-        waits.values_mut().for_each(|calls| calls.sort_by_key(|call| call.at));
-        records.values_mut().for_each(|calls| calls.sort_by_key(|call| call.at));
+        for calls in waits.values_mut().chain(records.values_mut()) {
+            calls.sort_by_key(|call| call.at);
+        }
         Self { waits, records }
     }
 }
