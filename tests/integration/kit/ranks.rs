@@ -2,7 +2,7 @@
 
 use super::directory::place;
 use super::patience;
-use roctop::item::{Item};
+use roctop::item::Item;
 use roctop::model::collectives::{Collective, CollectiveValues, Collectives, Times};
 use roctop::recording::{Merged, Recording};
 use std::collections::BTreeMap;
