@@ -87,6 +87,6 @@ mod tests {
             .any(|line| printed.lines().any(|printed| printed.starts_with(line.as_str())));
             assert!(is_there, "{name} is not in the printed file");
         }
-        assert_eq!(thresholds.len(), 10);
+        assert_eq!(thresholds.len(), 13);
     }
 }

@@ -319,7 +319,7 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
         "theme = \"dark\"\n\n[presets]\nmine = \"dur>500us\"\n"
     );
     terminal.keys(":theme no-such-theme\r");
-    terminal.shows("there is no theme no-such-theme");
+    terminal.shows("no theme no-such-theme");
     terminal.keys(":set glyphs ascii\r");
     terminal.wait("no box of light lines", |text| {
         !text.contains('│') && text.contains("VERDICT")

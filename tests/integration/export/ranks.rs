@@ -29,6 +29,7 @@ fn recordings(place: &Path) -> Vec<PathBuf> {
             rank: rank as i32,
             host: HOSTS[rank as usize % HOSTS.len()],
             slowness: 1 + u64::from(rank % 5),
+            marks: true,
             ..Made::default()
         };
         make(&path, &made);

@@ -63,7 +63,7 @@ fn a_machine_without_pseudo_terminals_is_told_of_the_pipe() {
 #[test]
 fn a_theme_or_a_place_for_output_that_cannot_be_is_told_and_ends_with_2() {
     for (words, said) in [
-        (["demo", "--theme", "nope"], "--theme: there is no theme nope"),
+        (["demo", "--theme", "nope"], "--theme: no theme nope"),
         (["--app-io", "inherit", "true"], "--app-io inherit: "),
     ] {
         let mut terminal = Terminal::start(std::env::temp_dir().as_path(), 200, 24, &words, &[]);
