@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
   Comm *comm;
   const char *name;
-  uint64_t count, bytes, sequence, told;
+  uint64_t count, bytes, sequence, logged;
   int peer, kind;
   uint64_t begin, end;
 } Op;
@@ -54,8 +54,8 @@ static void rest(void) {
   nanosleep(&time, 0);
 }
 
-static void tell(const Op *op) {
-  if (!op->told) return;
+static void log_op(const Op *op) {
+  if (!op->logged) return;
   if (!truth) {
     char path[512];
     if (!getenv("RANKS_TRUTH")) return;
@@ -63,7 +63,7 @@ static void tell(const Op *op) {
     truth = fopen(path, "a");
   }
   if (!truth) return;
-  fprintf(truth, "%s %lu %s %lu %d %lu %lu %d\n", op->comm->name, op->told, op->name, op->count, op->comm->rank,
+  fprintf(truth, "%s %lu %s %lu %d %lu %lu %d\n", op->comm->name, op->logged, op->name, op->count, op->comm->rank,
           op->begin, op->end, op->peer);
   fflush(truth);
 }
@@ -128,7 +128,7 @@ static int run(Op *ops, int length) {
   while (now() < end) rest();
   for (int i = 0; i < length; i++) {
     ops[i].end = now();
-    tell(&ops[i]);
+    log_op(&ops[i]);
   }
   return 0;
 }
@@ -139,7 +139,7 @@ static int operate(Comm *comm, const char *name, uint64_t count, int type, int p
   Op op = {comm, name, count, count * sizes[type], 0, 0, peer, kind, 0, 0};
   op.sequence = kind == 0 ? ++comm->sequence : kind == 1 ? ++comm->sent[peer] : ++comm->received[peer];
   // The ranks do not number what an operation does inside.
-  op.told = is_inside ? 0 : kind ? op.sequence - comm->inside[peer] : op.sequence;
+  op.logged = is_inside ? 0 : kind ? op.sequence - comm->inside[peer] : op.sequence;
   if (!depth) return run(&op, 1);
   if (queue_length == QUEUED) return INVALID;
   queued[queue_length++] = op;
@@ -231,9 +231,9 @@ int ncclAllToAll(const void *send, void *recv, size_t count, int type, Comm *com
   raise_to(&comm->shared->slots[sequence % SLOTS].last, whole.begin);
   atomic_fetch_add(&comm->shared->slots[sequence % SLOTS].arrived, 1);
   int result = ncclGroupEnd();
-  whole.told = sequence;
+  whole.logged = sequence;
   whole.end = now();
-  tell(&whole);
+  log_op(&whole);
   return result;
 }
 int ncclSend(const void *send, size_t count, int type, int peer, Comm *comm, void *stream) {
