@@ -42,6 +42,8 @@ const MAX_KERNELS: usize = 1 << 16;
 const MAX_INNER: usize = 4096;
 /// Maximum number of problems that are kept.
 const MAX_PROBLEMS: usize = 256;
+/// `ncclInProgress`: the call continues in the background.
+const IN_PROGRESS: i32 = 7;
 
 /// Identifies a collective or a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -629,6 +631,11 @@ impl Collectives {
             && let Some(outer) = self.inner.get(&(process, call.parent)).copied()
         {
             self.inside(process, correlation, outer);
+            return;
+        }
+        // A failed call takes no part: its withdrawal follows. Until then another rank's next collective has its number.
+        let is_failed = call.status.is_some_and(|status| status != 0 && status != IN_PROGRESS);
+        if is_failed && self.calls.contains_key(&(process, correlation)) {
             return;
         }
         for place in self.places(process, correlation) {

@@ -280,6 +280,40 @@ fn a_failed_call_takes_no_part() {
 }
 
 #[test]
+fn a_failed_call_that_is_withdrawn_late_takes_no_part() {
+    let mut job = Job::of(2);
+    // The other rank has withdrawn its call and called what came next.
+    let mut next = job.call(0, 2 * MS);
+    next.operation = Operation::AllToAll;
+    job.collectives.communication(&next);
+    job.returned(&next, 4 * MS);
+    let bad = job.call(1, MS);
+    job.collectives.communication(&bad);
+    job.collectives.returned(&ApiCall {
+        process: bad.process,
+        correlation: bad.correlation,
+        status: Some(4),
+        span: Span {
+            begin: MS,
+            end: MS + 10,
+        },
+        ..ApiCall::default()
+    });
+    job.collectives.communication(&Communication {
+        operation: Operation::Withdrawn,
+        ..bad
+    });
+    job.next[1] = 0;
+    let mut last = job.call(1, 3 * MS);
+    last.operation = Operation::AllToAll;
+    job.collectives.communication(&last);
+    job.returned(&last, 4 * MS);
+    let values = job.values(5 * MS);
+    assert_eq!(values.problems, []);
+    assert_eq!((values.operations[0].count, values.operations[0].max_skew), (1, MS));
+}
+
+#[test]
 fn bad_input_is_reported_and_not_matched() {
     let mut job = Job::of(2);
     // The same rank again: a recording that was read twice.
