@@ -312,6 +312,9 @@ fn released(handle: u64, correlation: u64) {
 /// A call returned an error: its operation takes no part, and the next one gets its number.
 #[cold]
 pub(super) fn failed(communication: &Communication, call: &Call, status: i32, fetch: impl Fn(ArgumentLocation) -> u64) {
+    if communication.role == Role::GroupEnd && status != IN_PROGRESS {
+        return forget_creations(call.thread);
+    }
     let is_operation = matches!(communication.role, Role::Collective | Role::Send | Role::Receive);
     if status == IN_PROGRESS || !is_operation || call.thread.communication.get() != call.correlation {
         return;
@@ -436,6 +439,14 @@ fn put(process: &Process, place: u64, fact: Communicator, tid: u32) {
 fn is_creating(tid: u32) -> bool {
     let own = u64::from(tid) | 1 << 63;
     CREATIONS.iter().any(|[owner, ..]| owner.load(Ordering::Relaxed) == own)
+}
+
+/// This thread's group has failed and stores no communicator: the program's variables may be gone by the next group.
+fn forget_creations(thread: &Thread) {
+    let own = u64::from(thread.tid()) | 1 << 63;
+    for [owner, ..] in &CREATIONS {
+        let _ = owner.compare_exchange(own, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 /// This thread's outermost group has ended: the communicators created in it are stored now.
