@@ -1,5 +1,6 @@
 //! Real HIP programs on ROCm 5.2.3 over the emulated GPU: what is recorded is what happened.
 
+mod causes;
 mod copies;
 mod counters;
 mod dispatch;

@@ -223,9 +223,28 @@ fn causes(scene: &Scene<'_>, row: &AgentRow, columns: usize) -> String {
     if share < WORTH_A_CAUSE {
         return String::new();
     }
-    let head = format!("no kernel {} %: ", units::percent(share));
-    let room = columns.saturating_sub(units::width(&head));
+    let first = usage.verdict.words(scene.snap);
+    let first = first.first().map_or(0, |words| units::width(words));
+    let heads = heads(share, usage.stretch.duration(), scene.snap.values.window);
+    // The causes matter more than what the bar beside them shows.
+    let fits = |head: &&String| units::width(head) + first + 2 <= columns;
+    let head = heads.iter().find(fits).unwrap_or(&heads[heads.len() - 1]);
+    let room = columns.saturating_sub(units::width(head));
     format!("{head}{}  ", gaps::causes(scene, &usage.verdict, room))
+}
+
+/// What stands before the causes, shorter and shorter. They may cover less than the window.
+fn heads(share: f64, covered: u64, window: u64) -> [String; 3] {
+    let share = units::percent(share);
+    if covered < window {
+        let of = units::duration(covered);
+        return [
+            format!("no kernel {share} % of the last {of}: "),
+            format!("no kernel, {of}: "),
+            format!("{of}: "),
+        ];
+    }
+    [format!("no kernel {share} %: "), "no kernel: ".into(), String::new()]
 }
 
 fn gauge(share: f64) -> Role {
