@@ -152,6 +152,47 @@ fn mismatches_and_garbage_are_named() {
     assert!(found.values.waiting.is_empty());
 }
 
+/// A communicator that a group creates is stored at the group's end.
+#[test]
+fn communicators_of_groups_are_known() {
+    let script = "*: group\n*: new 5\n*: new 6\n*: end\n*: reduce 5 10\n*: reduce 6 20\n*: reduce 5 30\n";
+    let job = Job::new("grouped", 2, script);
+    assert!(job.record().status.success());
+    let found = matched(&[&job.place.join("rec")]);
+    assert_eq!((found.values.problems, found.values.unmatched), (vec![], 0));
+    assert_eq!((found.done.len(), found.values.communicators.len()), (4, 3));
+}
+
+/// The variable of a failed group may hold anything when the thread's next group ends.
+#[test]
+fn failed_group_creates_no_communicator() {
+    let job = Job::new(
+        "failed-group",
+        2,
+        "*: failing 0\n*: failing 0\n*: group\n*: new 5\n*: end\n*: reduce 5 10\n",
+    );
+    let output = job.record();
+    let complaints = String::from_utf8_lossy(&output.stderr).contains("rank ");
+    assert!(output.status.success() && !complaints, "{output:?}");
+    let found = matched(&[&job.place.join("rec")]);
+    assert_eq!((found.values.problems, found.values.unmatched), (vec![], 0));
+    assert_eq!((found.done.len(), found.values.communicators.len()), (4, 2));
+}
+
+/// More threads than there are places for creations in groups.
+#[test]
+fn threads_that_end_inside_of_groups_leave_no_creation() {
+    let job = Job::new(
+        "left-group",
+        2,
+        "*: leave 80\n*: group\n*: new 5\n*: end\n*: reduce 5 10\n*: reduce 5 20\n",
+    );
+    assert!(job.record().status.success());
+    let found = matched(&[&job.place.join("rec")]);
+    assert_eq!((found.values.problems, found.values.unmatched), (vec![], 0));
+    assert_eq!((found.done.len(), found.values.communicators.len()), (3, 2));
+}
+
 #[test]
 fn recordings_of_ranks_are_matched() {
     let script = "*: repeat 5\n*: reduce 0 100\n*: done\n";

@@ -307,11 +307,23 @@ fn watch_end(thread: &'static Thread) {
     }
 }
 
+/// What a back-end forgets of a thread that ends.
+static AT_END: OnceLock<fn(u32)> = OnceLock::new();
+
+/// Calls `forget` with the id of each thread that ends. One back-end has something to forget.
+pub fn at_end(forget: fn(u32)) {
+    let _ = AT_END.set(forget);
+}
+
 unsafe extern "C" fn ended(value: *mut c_void) {
     crate::guard::wall((), || {
         if tls::get() == value as usize && value as usize > LAST_MARK {
             // SAFETY: the word holds the address of this thread's own state.
-            unsafe { &*value.cast::<Thread>() }.give_back();
+            let thread = unsafe { &*value.cast::<Thread>() };
+            if let Some(forget) = AT_END.get() {
+                forget(thread.tid());
+            }
+            thread.give_back();
             tls::set(0);
         }
     });

@@ -6,6 +6,10 @@
 //   0,1: send COMM PEER COUNT  also: recv; group, end
 //   *: split COMM COLOR NEW    COLOR may be `even` (rank modulo two); also: new NEW, destroy COMM, abort COMM
 //   2: kill SIGNAL             also: exit CODE, hang, garbage COMM, repeat N (the lines up to `done`)
+//   *: failing COMM            a group that would create a communicator fails; its variable gets a garbage handle, and the
+//                              next group reduces over COMM
+//   *: leave N                 N threads end inside of groups that would create communicators
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +28,7 @@ int ncclCommDestroy(Comm);
 int ncclCommAbort(Comm);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
+void standInFail(void);
 int ncclAllReduce(const void *, void *, size_t, int, int, Comm, void *);
 int ncclAllGather(const void *, void *, size_t, int, Comm, void *);
 int ncclReduceScatter(const void *, void *, size_t, int, int, Comm, void *);
@@ -78,6 +83,38 @@ static void fault(void) {
   fclose(file);
 }
 
+static Comm *volatile kept;
+
+static int failing(Comm comm) {
+  Comm local = 0;
+  kept = &local;
+  ncclGroupStart();
+  ncclCommInitRank(&local, size, id_of(900), rank);
+  standInFail();
+  if (!ncclGroupEnd()) return -1;
+  *kept = calloc(1, 4096);
+  ncclGroupStart();
+  ncclAllReduce((void *)1, (void *)2, 8, 7, 0, comm, 0);
+  return ncclGroupEnd();
+}
+
+static void *leaving(void *unused) {
+  Comm local = 0;
+  kept = &local;
+  ncclGroupStart();
+  ncclCommInitRank(&local, size, id_of(901), rank);
+  return unused;
+}
+
+static int leave(long threads) {
+  for (long i = 0; i < threads; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, 0, leaving, 0)) return -1;
+    pthread_join(thread, 0);
+  }
+  return 0;
+}
+
 static int follow(int from, int to, uint64_t start);
 
 static int step(const char *line, uint64_t start, int at) {
@@ -103,6 +140,8 @@ static int step(const char *line, uint64_t start, int at) {
     return ncclCommSplit(comm, strcmp(color, "even") ? atoi(color) : rank % 2, rank, &comms[c], 0);
   }
   if (!strcmp(verb, "destroy")) return ncclCommDestroy(comm);
+  if (!strcmp(verb, "failing")) return failing(comm);
+  if (!strcmp(verb, "leave")) return leave(a);
   if (!strcmp(verb, "abort")) return ncclCommAbort(comm);
   if (!strcmp(verb, "garbage")) return comms[a] = calloc(1, 4096), 0;
   if (!strcmp(verb, "sleep")) return pause_for(a * 1000000), 0;

@@ -28,7 +28,7 @@ fn built() -> &'static Path {
             format!("-L{}", folder.display()),
             format!("-Wl,-rpath,{}", folder.display()),
         );
-        compile(&[&search, "-l:librccl.so.1", &path], "ranks", "ranks");
+        compile(&[&search, "-l:librccl.so.1", "-pthread", &path], "ranks", "ranks");
         folder
     })
 }

@@ -39,8 +39,12 @@ typedef struct {
   uint64_t begin, end;
 } Op;
 
+// Communicators that a group creates: where they are stored when it ends.
+typedef struct { Comm **place, *comm; } Creation;
+
 static __thread Op queued[QUEUED];
-static __thread int queue_length, depth, is_inside;
+static __thread Creation creations[QUEUED];
+static __thread int queue_length, creation_count, depth, is_inside, is_failing;
 static FILE *truth;
 
 static uint64_t now(void) {
@@ -154,9 +158,16 @@ int ncclGetUniqueId(Id *id) {
 }
 int ncclCommInitRank(Comm **comm, int ranks, Id id, int rank) {
   if (ranks < 1 || ranks > RANKS || rank < 0 || rank >= ranks) return INVALID;
-  *comm = open_comm(id.bytes, rank, ranks);
-  return *comm ? 0 : 2;
+  Comm *made = open_comm(id.bytes, rank, ranks);
+  *comm = depth ? 0 : made;
+  if (depth) {
+    if (creation_count == QUEUED) return INVALID;
+    creations[creation_count++] = (Creation){comm, made};
+  }
+  return made ? 0 : 2;
 }
+// The next group of this thread fails.
+void standInFail(void) { is_failing = 1; }
 int ncclCommSplit(Comm *comm, int color, int key, Comm **made, void *config) {
   (void)config;
   if (!comm || comm->magic != MAGIC) return INVALID;
@@ -192,9 +203,13 @@ int ncclCommAbort(Comm *comm) { return release(comm); }
 int ncclGroupStart(void) { return depth++, 0; }
 int ncclGroupEnd(void) {
   if (--depth) return 0;
-  int length = queue_length;
-  queue_length = 0;
-  return run(queued, length);
+  int length = queue_length, created = creation_count, fails = is_failing;
+  queue_length = creation_count = is_failing = 0;
+  for (int i = 0; i < created; i++) {
+    if (fails) release(creations[i].comm);
+    else *creations[i].place = creations[i].comm;
+  }
+  return fails ? INVALID : run(queued, length);
 }
 int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, Comm *comm, void *stream) {
   (void)send, (void)recv, (void)op, (void)stream;

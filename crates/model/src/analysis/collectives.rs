@@ -178,6 +178,17 @@ pub fn missing(snap: &Snapshot, waiting: &Waiting) -> String {
     format!("{label}: {} {} not recorded", plural(&others), ranks(&others))
 }
 
+/// Who is missing, in fewer words: `AllReduce #640 of comm 2: no rank 3`; none if that is not shorter.
+pub fn missing_short(waiting: &Waiting) -> Option<String> {
+    let absent = waiting.missing.iter().filter(|missing| missing.2 == Absence::Absent);
+    let absent: Vec<u32> = absent.map(|missing| missing.0).collect();
+    let label = label(waiting.key, waiting.operation);
+    (!absent.is_empty()).then(|| {
+        let plural = if absent.len() == 1 { "rank" } else { "ranks" };
+        format!("{label}: no {plural} {}", ranks(&absent))
+    })
+}
+
 /// A problem as a sentence.
 pub fn problem(snap: &Snapshot, problem: &Problem) -> String {
     let pid = |process: ProcessId| {

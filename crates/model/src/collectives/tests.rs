@@ -1,5 +1,5 @@
 use super::*;
-use roctop_trace::item::OperationId;
+use roctop_trace::item::{ApiCall, Communication, Communicator, CommunicatorState, Datatype, Dispatch, OperationId};
 
 const MS: u64 = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Collectives that some ranks wait for because others have not come.
 
-use super::{Collective, Collectives, Key, Part, Problem, pack};
+use super::{Collective, Collectives, Key, Part, Problem, pack, problem};
 use roctop_trace::item::{CollectiveOperation as Operation, Nanos, ProcessId};
 
 /// Time after a release within which records of other ranks may still arrive, ns.
@@ -73,7 +73,7 @@ impl Collectives {
             if last.replace(collective.key.communicator) != Some(collective.key.communicator) {
                 found.push(Problem::Abandoned {
                     key: collective.key,
-                    operation: super::most(collective.parts.iter().map(|part| part.call.operation)),
+                    operation: problem::most(collective.parts.iter().map(|part| part.call.operation)),
                     rank: part.rank,
                 });
             }
@@ -125,7 +125,7 @@ impl Collectives {
         });
         Some(Waiting {
             key,
-            operation: super::most(collective.parts.iter().map(|part| part.call.operation)),
+            operation: problem::most(collective.parts.iter().map(|part| part.call.operation)),
             missing: missing.collect(),
             came,
             since,

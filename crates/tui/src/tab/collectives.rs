@@ -201,6 +201,28 @@ fn text(row: &Row, scene: &Scene<'_>) -> String {
     }
 }
 
+/// The text that fits: what is wrong keeps its numbers in few columns.
+fn fitting(row: &Row, scene: &Scene<'_>, width: usize) -> String {
+    let text = text(row, scene);
+    let shorter = match row {
+        Row::Waiting(waiting) => words::missing_short(waiting),
+        Row::Problem(..) => Some(text.replace(" elements", "")),
+        Row::Complete(..) => return units::cut(&text, width),
+    };
+    let signed = [Some(text), shorter]
+        .into_iter()
+        .flatten()
+        .map(|text| format!("▲ {text}"));
+    let mut last = String::new();
+    for text in signed {
+        if units::width(&text) <= width {
+            return text;
+        }
+        last = text;
+    }
+    units::cut(&last, width)
+}
+
 /// What the last rank, or the missing one, did instead.
 fn instead(row: &Row, scene: &Scene<'_>) -> String {
     match row {
@@ -239,10 +261,7 @@ impl Table for CollectiveEventTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(text(row, scene)),
-            text: Shown::Own(|row, scene, width| {
-                let sign = if times(row).is_some() { "" } else { "▲ " };
-                units::cut(&format!("{sign}{}", text(row, scene)), width)
-            }),
+            text: Shown::Own(fitting),
         },
         Column::times("SKEW", "Skew_ns", 0, |row, scene| match row {
             Row::Waiting(waiting) => Worth::whole(scene.snap.now.saturating_sub(waiting.since)),
@@ -321,7 +340,11 @@ impl Table for CollectiveEventTable {
     }
 
     fn least(width: u16) -> u16 {
-        (width / 3).clamp(24, 60)
+        (width / 3).clamp(36, 60)
+    }
+
+    fn runs_on(row: &Row) -> bool {
+        matches!(row, Row::Problem(..))
     }
 
     fn key(row: &Row) -> u64 {

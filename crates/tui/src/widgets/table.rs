@@ -82,6 +82,10 @@ pub(crate) trait Table {
     }
     /// Identity of a row.
     fn key(row: &Self::Row) -> u64;
+    /// Whether a row's text in the flexible column may cover the cells without a value that follow it.
+    fn runs_on(_row: &Self::Row) -> bool {
+        false
+    }
     /// How a row looks when it is not selected.
     fn role(_row: &Self::Row, _scene: &Scene<'_>) -> Role {
         Role::Text
@@ -275,16 +279,33 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
             canvas.say(area.x, y, &" ".repeat(area.width as usize), area.width, role);
             canvas.say(area.x, y, "▸", 1, role);
         }
-        for &(column, width) in &shown {
-            let text = column.shown(row, scene, width as usize);
+        let mut covered = x;
+        for (at, &(column, width)) in shown.iter().enumerate() {
             if column.width == 0 {
-                canvas.say(x, y, &units::elide(&text, width as usize), width, role);
-            } else {
+                let more = if T::runs_on(row) {
+                    empty(row, scene, &shown[at + 1..])
+                } else {
+                    0
+                };
+                let room = width + more;
+                let text = column.shown(row, scene, room as usize);
+                canvas.say(x, y, &units::elide(&text, room as usize), room, role);
+                covered = x + room;
+            } else if x >= covered {
+                let text = column.shown(row, scene, width as usize);
                 canvas.right(x + width, y, &units::elide(&text, width as usize), role);
             }
             x += width + 1;
         }
     }
+}
+
+/// Columns of the first cells that have no value.
+fn empty<R>(row: &R, scene: &Scene<'_>, cells: &[(&Column<R>, u16)]) -> u16 {
+    let cells = cells
+        .iter()
+        .take_while(|(column, _)| (column.worth)(row, scene) == Worth::None);
+    cells.map(|(_, width)| width + 1).sum()
 }
 
 /// The direction of the values down the list. Texts are in the order of the alphabet where numbers descend.

@@ -30,7 +30,7 @@ const DIRECTIONS: usize = 8192;
 const PENDING: usize = 64;
 /// Places that a search looks at.
 const PROBES: usize = 32;
-/// A place whose communicator was released.
+/// A place whose communicator was released: a search goes on behind it, and another communicator may take it.
 const GONE: u64 = u64::MAX;
 /// `ncclInProgress`: the call continues in the background.
 const IN_PROGRESS: i32 = 7;
@@ -62,8 +62,11 @@ static SLOTS: [Slot; PLACES] = [const {
     }
 }; PLACES];
 
-/// Messages by communicator, peer and direction: key and count.
-static MESSAGES: [[AtomicU64; 2]; DIRECTIONS] = [const { [const { AtomicU64::new(0) }; 2] }; DIRECTIONS];
+/// A direction of messages: communicator, peer and way as the key, and the number of messages.
+type Direction = [AtomicU64; 2];
+
+/// The directions of all communicators.
+static MESSAGES: [Direction; DIRECTIONS] = [const { [const { AtomicU64::new(0) }; 2] }; DIRECTIONS];
 
 /// Creations in groups, which store the communicator at the end of the group: thread, where it is stored, identity,
 /// state, and correlation id.
@@ -155,19 +158,51 @@ fn seen(handle: u64) -> Option<&'static Slot> {
 fn messages(number: u64, peer: i32, role: Role) -> Option<&'static AtomicU64> {
     let direction = u64::from(role == Role::Send);
     let key = number << 33 | u64::from(peer.cast_unsigned()) << 1 | direction | 1 << 63;
+    count_of(&MESSAGES, key)
+}
+
+/// The count with this key, which gets a place at its first use. Threads that share a communicator take turns, as RCCL
+/// requires; so a key is entered by one thread at a time.
+fn count_of(directions: &[Direction], key: u64) -> Option<&AtomicU64> {
+    let place = |step: usize| directions.get(start(key).wrapping_add(step) % directions.len());
+    let mut free = None;
     for step in 0..PROBES {
-        let [held, count] = MESSAGES.get(start(key).wrapping_add(step) % DIRECTIONS)?;
+        let [held, count] = place(step)?;
         match held.load(Ordering::Acquire) {
             seen if seen == key => return Some(count),
-            0 => match held.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(count),
-                Err(seen) if seen == key => return Some(count),
-                Err(_) => {}
-            },
+            0 => {
+                free = free.or(Some(step));
+                break;
+            }
+            GONE => free = free.or(Some(step)),
             _ => {}
         }
     }
+    // Other communicators may take the places behind meanwhile.
+    for step in free?..PROBES {
+        let [held, count] = place(step)?;
+        let seen = held.load(Ordering::Acquire);
+        if matches!(seen, 0 | GONE) {
+            match held.compare_exchange(seen, key, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(count),
+                Err(seen) if seen == key => return Some(count),
+                Err(_) => {}
+            }
+        }
+    }
     None
+}
+
+/// Frees the directions of a communicator that is released.
+fn free_directions(directions: &[Direction], number: u64) {
+    for [key, count] in directions {
+        let held = key.load(Ordering::Relaxed);
+        if held != 0 && held != GONE && (held & !(1 << 63)) >> 33 == number {
+            // The next owner of the place sees zero.
+            count.store(0, Ordering::Relaxed);
+            key.store(GONE, Ordering::Release);
+        }
+    }
 }
 
 /// The counter that numbers this operation.
@@ -290,12 +325,7 @@ fn released(handle: u64, correlation: u64) {
     };
     let number = slot.number.load(Ordering::Relaxed);
     slot.handle.store(GONE, Ordering::Release);
-    for [key, count] in &MESSAGES {
-        let held = key.load(Ordering::Relaxed);
-        if held != 0 && held != GONE && (held & !(1 << 63)) >> 33 == number {
-            count.store(0, Ordering::Relaxed);
-        }
-    }
+    free_directions(&MESSAGES, number);
     let fact = Communicator {
         handle,
         correlation,
@@ -313,7 +343,7 @@ fn released(handle: u64, correlation: u64) {
 #[cold]
 pub(super) fn failed(communication: &Communication, call: &Call, status: i32, fetch: impl Fn(ArgumentLocation) -> u64) {
     if communication.role == Role::GroupEnd && status != IN_PROGRESS {
-        return forget_creations(call.thread);
+        return forget_creations(call.thread.tid());
     }
     let is_operation = matches!(communication.role, Role::Collective | Role::Send | Role::Receive);
     if status == IN_PROGRESS || !is_operation || call.thread.communication.get() != call.correlation {
@@ -423,6 +453,7 @@ fn put(process: &Process, place: u64, fact: Communicator, tid: u32) {
         add(process, asked(Communicator { handle, ..fact }));
         return;
     }
+    thread::at_end(forget_creations);
     for [owner, at, identity, state, correlation] in &CREATIONS {
         let taken = owner.compare_exchange(0, u64::from(tid) | 1 << 63, Ordering::AcqRel, Ordering::Relaxed);
         if taken.is_ok() {
@@ -441,9 +472,10 @@ fn is_creating(tid: u32) -> bool {
     CREATIONS.iter().any(|[owner, ..]| owner.load(Ordering::Relaxed) == own)
 }
 
-/// This thread's group has failed and stores no communicator: the program's variables may be gone by the next group.
-fn forget_creations(thread: &Thread) {
-    let own = u64::from(thread.tid()) | 1 << 63;
+/// This thread's group has failed, or the thread ends inside of one: no communicator is stored, and the program's variables
+/// may be gone by the next group.
+fn forget_creations(tid: u32) {
+    let own = u64::from(tid) | 1 << 63;
     for [owner, ..] in &CREATIONS {
         let _ = owner.compare_exchange(own, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
@@ -527,4 +559,65 @@ fn asked(fact: Communicator) -> Communicator {
 #[inline]
 pub(super) fn is_under_way(status: Option<i32>) -> bool {
     matches!(status, Some(0 | IN_PROGRESS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(places: usize) -> Vec<Direction> {
+        (0..places).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect()
+    }
+
+    const fn key(number: u64, peer: u64) -> u64 {
+        number << 33 | peer << 1 | 1 << 63
+    }
+
+    #[test]
+    fn directions_of_released_communicators_are_free_again() {
+        const PEERS: u64 = 16;
+        let directions = table(256);
+        for number in 1..1000 {
+            for _ in 0..3 {
+                for peer in 0..PEERS {
+                    let count = count_of(&directions, key(number, peer)).expect("a place is free");
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            for peer in 0..PEERS {
+                let count = count_of(&directions, key(number, peer)).expect("it has a place");
+                assert_eq!(count.load(Ordering::Relaxed), 3, "communicator {number}, peer {peer}");
+            }
+            free_directions(&directions, number);
+        }
+        let held = |place: &&Direction| !matches!(place[0].load(Ordering::Relaxed), 0 | GONE);
+        assert_eq!(directions.iter().filter(held).count(), 0);
+    }
+
+    #[test]
+    fn a_communicator_keeps_its_counts_when_another_is_released() {
+        let directions = table(256);
+        for number in 1..9 {
+            for peer in 0..16 {
+                let count = count_of(&directions, key(number, peer)).expect("a place is free");
+                count.store(number * 100 + peer, Ordering::Relaxed);
+            }
+        }
+        for number in [2, 5, 7] {
+            free_directions(&directions, number);
+        }
+        for number in [1, 3, 4, 6, 8] {
+            for peer in 0..16 {
+                let count = count_of(&directions, key(number, peer)).expect("it has a place");
+                assert_eq!(count.load(Ordering::Relaxed), number * 100 + peer);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_gives_no_count() {
+        let directions = table(PROBES);
+        let found = (0..2 * PROBES as u64).filter(|peer| count_of(&directions, key(1, *peer)).is_some());
+        assert_eq!(found.count(), PROBES);
+    }
 }

@@ -1,0 +1,306 @@
+//! Calls, their returns and their kernels become parts of collectives.
+
+use super::collective::{PartKey, joined};
+use super::{
+    Collective, Collectives, IN_PROGRESS, Key, MAX_BEHIND, MAX_INNER, MAX_KEPT, MAX_KERNELS, MAX_OPEN, OperationRow,
+    Part, pack,
+};
+use roctop_trace::item::{ApiCall, CollectiveOperation as Operation, Communication, Dispatch, Span};
+use std::sync::Arc;
+
+impl Collectives {
+    /// A call that communicates began.
+    pub fn communication(&mut self, call: &Communication) {
+        let process = call.process.0;
+        match call.operation {
+            Operation::GroupEnd => return self.group_ended(call),
+            Operation::Withdrawn => return self.withdrawn(call),
+            _ => {}
+        }
+        let local = self.locals.get(&pack(process, call.communicator)).copied();
+        let Some(local) = local.filter(|local| !local.is_ignored && call.sequence != 0) else {
+            self.unmatched += 1;
+            return;
+        };
+        let size = self.communicators[local.communicator as usize].size;
+        let is_receiver = call.operation == Operation::Receive;
+        let pair = match (call.operation, call.peer) {
+            (Operation::Send, Some(peer)) if peer < size => Some((local.rank, peer)),
+            (Operation::Receive, Some(peer)) if peer < size => Some((peer, local.rank)),
+            (Operation::Send | Operation::Receive, _) => {
+                self.unmatched += 1;
+                return;
+            }
+            _ => None,
+        };
+        let key = Key {
+            communicator: local.communicator,
+            sequence: call.sequence,
+            pair,
+        };
+        let place = PartKey {
+            key,
+            rank: local.rank,
+            is_receiver,
+        };
+        if pair.is_none() {
+            let reached = self.reached.entry(pack(local.communicator, local.rank)).or_default();
+            *reached = (*reached).max(call.sequence);
+        }
+        let has_kernels = self.has_kernels.contains(&process);
+        let collective = self.open.entry(key).or_insert_with(|| Collective {
+            key,
+            size: if pair.is_some() { 2 } else { size },
+            parts: Vec::new(),
+        });
+        let part = Part {
+            rank: local.rank,
+            call: *call,
+            has_kernels,
+            ..Part::default()
+        };
+        let order = |part: &Part| (part.call.operation == Operation::Receive, part.rank);
+        match collective.parts.binary_search_by_key(&order(&part), order) {
+            // A damaged recording.
+            Ok(_) => {
+                self.unmatched += 1;
+                return;
+            }
+            Err(at) => collective.parts.insert(at, part),
+        }
+        self.calls.insert((process, call.correlation), place);
+        if let Some(span) = self.kernels.remove(&(process, call.correlation)) {
+            self.ran(process, call.correlation, span);
+        }
+        if call.group != 0 {
+            self.groups
+                .entry((process, call.thread.0, call.group))
+                .or_default()
+                .push(place);
+        }
+        if self.open.len() > MAX_OPEN
+            && let Some((_, oldest)) = self.open.pop_first()
+        {
+            self.forget(&oldest);
+            self.unmatched += oldest.parts.len() as u64;
+        }
+    }
+
+    /// A group ended: its parts begin with this call.
+    fn group_ended(&mut self, call: &Communication) {
+        let group = (call.process.0, call.thread.0, call.group);
+        let places = self.groups.remove(&group).unwrap_or_default();
+        for place in &places {
+            if let Some(part) = self.part(*place) {
+                part.group_end = call.correlation;
+                part.returned = None;
+                part.call.start = call.start;
+            }
+        }
+        if !places.is_empty() {
+            self.ends.insert((call.process.0, call.correlation), places);
+        }
+    }
+
+    /// A call failed: RCCL did not take it.
+    fn withdrawn(&mut self, call: &Communication) {
+        let Some(place) = self.calls.remove(&(call.process.0, call.correlation)) else {
+            return;
+        };
+        let Some(collective) = self.open.get_mut(&place.key) else {
+            return;
+        };
+        collective
+            .parts
+            .retain(|part| (part.call.process, part.call.correlation) != (call.process, call.correlation));
+        if collective.parts.is_empty() {
+            self.open.remove(&place.key);
+        }
+        if place.key.pair.is_none() {
+            let reached = self
+                .reached
+                .entry(pack(place.key.communicator, place.rank))
+                .or_default();
+            *reached = (*reached).min(place.key.sequence - 1);
+        }
+    }
+
+    fn part(&mut self, place: PartKey) -> Option<&mut Part> {
+        let collective = self.open.get_mut(&place.key)?;
+        let is_it = |part: &&mut Part| {
+            part.rank == place.rank && (part.call.operation == Operation::Receive) == place.is_receiver
+        };
+        collective.parts.iter_mut().find(is_it)
+    }
+
+    /// Parts that begin with a call: its own, or those of the group that it ends.
+    fn places(&self, process: u32, correlation: u64) -> impl Iterator<Item = PartKey> + use<> {
+        let own = self.calls.get(&(process, correlation)).copied();
+        let group = self.ends.get(&(process, correlation)).cloned().unwrap_or_default();
+        own.into_iter().chain(group)
+    }
+
+    /// A call returned.
+    pub fn returned(&mut self, call: &ApiCall) {
+        let (process, correlation) = (call.process.0, call.correlation);
+        if call.parent != 0 && self.is_part(process, call.parent) {
+            self.inside(process, correlation, call.parent);
+            return;
+        }
+        if call.parent != 0
+            && let Some(outer) = self.inner.get(&(process, call.parent)).copied()
+        {
+            self.inside(process, correlation, outer);
+            return;
+        }
+        // A failed call takes no part: its withdrawal follows. Until then another rank's next collective has its number.
+        let is_failed = call.status.is_some_and(|status| status != 0 && status != IN_PROGRESS);
+        if is_failed && self.calls.contains_key(&(process, correlation)) {
+            return;
+        }
+        for place in self.places(process, correlation) {
+            let Some(part) = self.part(place) else { continue };
+            // The end of the group is the part's end.
+            if part.call.group == 0 || part.group_end == correlation {
+                part.returned = Some(call.span.end.max(part.call.start));
+            }
+            self.complete(place.key);
+        }
+    }
+
+    fn is_part(&self, process: u32, correlation: u64) -> bool {
+        self.calls.contains_key(&(process, correlation)) || self.ends.contains_key(&(process, correlation))
+    }
+
+    /// A call inside of one that communicates, which may have launched its kernel.
+    fn inside(&mut self, process: u32, correlation: u64, outer: u64) {
+        self.inner.insert((process, correlation), outer);
+        if let Some(span) = self.kernels.remove(&(process, correlation)) {
+            self.ran(process, outer, span);
+        }
+    }
+
+    /// A kernel ran.
+    pub fn dispatch(&mut self, dispatch: &Dispatch) {
+        let (process, correlation) = (dispatch.process.0, dispatch.correlation);
+        if correlation == 0 || dispatch.span.end == 0 {
+            return;
+        }
+        if self.is_part(process, correlation) {
+            self.ran(process, correlation, dispatch.span);
+        } else if let Some(outer) = self.inner.get(&(process, correlation)).copied() {
+            self.ran(process, outer, dispatch.span);
+        } else {
+            let known = self.kernels.entry((process, correlation)).or_insert(dispatch.span);
+            *known = joined(*known, dispatch.span);
+            self.kernel_order.push_back((process, correlation));
+            if self.kernel_order.len() > MAX_KERNELS
+                && let Some(oldest) = self.kernel_order.pop_front()
+            {
+                self.kernels.remove(&oldest);
+            }
+        }
+    }
+
+    fn ran(&mut self, process: u32, correlation: u64, span: Span) {
+        if self.has_kernels.insert(process) {
+            for part in self.open.values_mut().flat_map(|collective| &mut collective.parts) {
+                part.has_kernels |= part.call.process.0 == process;
+            }
+        }
+        for place in self.places(process, correlation) {
+            let Some(part) = self.part(place) else { continue };
+            part.kernel = Some(joined(part.kernel.unwrap_or(span), span));
+            self.complete(place.key);
+        }
+    }
+
+    /// Counts a collective if all is known of it.
+    fn complete(&mut self, key: Key) {
+        let Some(collective) = self.open.get(&key) else { return };
+        let is_whole = collective.parts.len() == collective.size as usize;
+        if is_whole && collective.parts.iter().all(Part::is_complete) {
+            self.close(key);
+        }
+        // Older ones whose kernels were lost.
+        let old = Key {
+            communicator: key.communicator,
+            sequence: key.sequence.saturating_sub(MAX_BEHIND),
+            pair: None,
+        };
+        if key.pair.is_none()
+            && let Some(collective) = self.open.get(&old)
+            && collective.parts.len() == collective.size as usize
+            && collective.parts.iter().all(|part| part.returned.is_some())
+        {
+            self.close(old);
+        }
+    }
+
+    /// All records have come: what has no kernel gets none.
+    pub fn finish(&mut self) {
+        let is_whole = |collective: &&Collective| {
+            collective.parts.len() == collective.size as usize
+                && collective.parts.iter().all(|part| part.returned.is_some())
+        };
+        let whole: Vec<_> = self.open.values().filter(is_whole).map(|it| it.key).collect();
+        for key in whole {
+            self.close(key);
+        }
+    }
+
+    fn forget(&mut self, collective: &Collective) {
+        for part in &collective.parts {
+            let process = part.call.process.0;
+            self.calls.remove(&(process, part.call.correlation));
+            if part.group_end != 0 {
+                let end = (process, part.group_end);
+                if let Some(places) = self.ends.get_mut(&end) {
+                    places.retain(|place| place.key != collective.key);
+                    if places.is_empty() {
+                        self.ends.remove(&end);
+                    }
+                }
+            }
+        }
+        // Calls inside of complete ones are needed no more; they go in bulk.
+        if self.inner.len() > self.inner_limit.max(MAX_INNER) {
+            let (calls, ends) = (&self.calls, &self.ends);
+            self.inner.retain(|(process, _), outer| {
+                calls.contains_key(&(*process, *outer)) || ends.contains_key(&(*process, *outer))
+            });
+            self.inner_limit = 2 * self.inner.len();
+        }
+    }
+
+    fn close(&mut self, key: Key) {
+        let Some(collective) = self.open.remove(&key) else {
+            return;
+        };
+        self.forget(&collective);
+        self.check(&collective);
+        let operation = collective
+            .parts
+            .first()
+            .map_or(Operation::AllReduce, |part| part.call.operation);
+        self.clocks.learn(&collective, operation);
+        let Some(times) = self.times(&collective) else { return };
+        let row = self
+            .operations
+            .entry((key.communicator, operation))
+            .or_insert_with(|| OperationRow {
+                communicator: key.communicator,
+                operation,
+                ..OperationRow::default()
+            });
+        row.add(&collective, &times);
+        let collective = Arc::new(collective);
+        if let Some(done) = &mut self.done {
+            done.push((collective.clone(), times));
+        }
+        self.recent.push_back((collective, times));
+        if self.recent.len() > MAX_KEPT {
+            self.recent.pop_front();
+        }
+    }
+}
