@@ -11,7 +11,8 @@ pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Rec
 
 use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
-use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -86,6 +87,16 @@ pub fn command() -> Command {
     };
     let command = Cli::command().mut_args(shorten);
     command.mut_subcommands(|command| command.mut_args(shorten))
+}
+
+/// Whether all options that were given are of the screen, as `--view devices`.
+pub fn has_only_look(matches: &ArgMatches) -> bool {
+    let look = Look::augment_args(Command::new("look"));
+    let command = Cli::command();
+    let mut given = command
+        .get_arguments()
+        .filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
+    given.all(|arg| look.get_arguments().any(|known| known.get_id() == arg.get_id()))
 }
 
 /// The names of the subcommands.

@@ -43,8 +43,9 @@ fn main() -> ExitCode {
         return finish(rocprofv3::act(&words[1..]));
     }
     let parsed = cli::command().try_get_matches();
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let read = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, cli::has_only_look(&matches))));
+    let (cli, has_only_look) = match read {
+        Ok(read) => read,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             // A closed output is no failure of ours.
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
             return code.into();
         }
     };
-    finish(act(cli))
+    finish(act(cli, has_only_look))
 }
 
 fn finish(code: anyhow::Result<u8>) -> ExitCode {
@@ -70,11 +71,14 @@ fn finish(code: anyhow::Result<u8>) -> ExitCode {
     code.into()
 }
 
-fn act(cli: Cli) -> anyhow::Result<u8> {
+fn act(cli: Cli, has_only_look: bool) -> anyhow::Result<u8> {
     use roctop::commands;
     match cli.action {
-        None if cli.run.is_nothing() && std::env::args_os().len() > 1 => Err(UsageError(
-            "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone shows GPUs and running sessions".into(),
+        // Options of the screen are taken: the screen of a session that is chosen has them.
+        None if cli.run.is_nothing() && !has_only_look => Err(UsageError(
+            "no program was named: roctop [OPTIONS] APP ARGS; 'roctop' alone, or with options of the screen, shows GPUs and \
+             running sessions"
+                .into(),
         )
         .into()),
         Some(Action::Run(options)) if options.is_nothing() => {

@@ -62,6 +62,9 @@ pub struct Export {
     /// Columns and names of which release: new (rocprofiler-sdk 1.0) or seed (rocprofv3 of ROCm 6.2).
     #[arg(long, value_enum, default_value = "new", ignore_case = true, help_heading = COLUMNS)]
     pub layout: Layout,
+    /// pftrace: begin another file beyond SIZE, such as 500M, instead of 1.9 GB.
+    #[arg(long, value_name = "SIZE", value_parser = crate::cli::size, help_heading = COLUMNS)]
+    pub split: Option<u64>,
     /// Also a table of counters with a column for each.
     #[arg(long, help_heading = COLUMNS)]
     pub wide_counters: bool,

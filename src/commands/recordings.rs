@@ -145,6 +145,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
         aliases: config.aliases,
         rename: options.kernel_rename,
         wide_counters: options.wide_counters,
+        pftrace_bytes: options.split.map(|bytes| bytes.max(1)),
         stats: options.stats,
         range: options.range,
         ..Choice::default()

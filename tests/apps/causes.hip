@@ -47,11 +47,22 @@ static void compute(uint64_t ns) {
   phases.push_back({"host", begin, now()});
 }
 
+// How long this thread has waited for a CPU. On a busy machine that follows each sleep, and is none.
+static uint64_t waited() {
+  unsigned long long running = 0, ready = 0;
+  if (FILE* file = std::fopen("/proc/thread-self/schedstat", "r")) {
+    if (std::fscanf(file, "%llu %llu", &running, &ready) != 2) ready = 0;
+    std::fclose(file);
+  }
+  return ready;
+}
+
 static void sleep_for(uint64_t ns) {
-  uint64_t begin = now();
+  uint64_t before = waited(), begin = now();
   timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
   nanosleep(&t, nullptr);
-  phases.push_back({"asleep", begin, now()});
+  uint64_t end = now();
+  phases.push_back({"asleep", begin, end - (waited() - before)});
 }
 
 // A kernel of GPU 1, and a stream of GPU 0 that waits for its event.
@@ -84,6 +95,8 @@ int main(int argc, char** argv) {
   if (mode == "start-up") sleep_for(600 * MS);
   // Two GPUs for the modes that need them. GPU 1 has loaded its kernels before the first one of GPU 0 runs.
   bool two = mode == "event" || mode == "shared" || mode == "mixture";
+  // An event belongs to the GPU that records it.
+  OK(hipSetDevice, two);
   OK(hipEventCreateWithFlags, &event, hipEventDisableTiming);
   for (int gpu = two; gpu >= 0; gpu--) {
     OK(hipSetDevice, gpu);

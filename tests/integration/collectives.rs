@@ -2,9 +2,14 @@
 
 mod faults;
 
+use crate::kit::demo::roctop;
 use crate::kit::ranks::{Fact, Job, by_collective, matched};
+use crate::kit::trace::Trace;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use roctop::item::CollectiveOperation as Operation;
 use roctop::model::collectives::Problem;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Everything that RCCL is used for: splits, groups, messages, reused handles, failing calls.
 const SCRIPT: &str = "\
@@ -191,6 +196,106 @@ fn threads_that_end_inside_of_groups_leave_no_creation() {
     let found = matched(&[&job.place.join("rec")]);
     assert_eq!((found.values.problems, found.values.unmatched), (vec![], 0));
     assert_eq!((found.done.len(), found.values.communicators.len()), (3, 2));
+}
+
+/// Files below a folder whose names end so.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.path() {
+            path if path.is_dir() => found.extend(files(&path, ending)),
+            path if path.to_string_lossy().ends_with(ending) => found.push(path),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A job in which one rank is late to each step.
+fn late() -> &'static Path {
+    static OUT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    OUT.get_or_init(|| {
+        let script = "*: repeat 6\n*: range step\n2: sleep 5\n*: reduce 0 1024\n*: pop\n*: done\n";
+        let job = Job::new("exported", 4, script);
+        assert!(job.record().status.success());
+        let out = job.place.join("out");
+        let (recording, folder) = (job.place.join("rec"), out.to_str().unwrap());
+        let words = ["export", recording.to_str().unwrap(), "-d", folder];
+        let output = roctop(&[&words[..], &["--format", "pftrace,parquet,kineto"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        out
+    })
+}
+
+#[test]
+fn traces_have_a_track_for_each_communicator() {
+    let mut ranks = BTreeSet::new();
+    for path in files(late(), ".pftrace") {
+        let trace = Trace::read(&std::fs::read(&path).unwrap());
+        let own = |(id, (name, _)): (&u64, &(String, Option<u64>))| {
+            let rank = name.strip_prefix("COMMUNICATOR 0 RANK ")?;
+            Some((*id, rank.parse::<u64>().unwrap()))
+        };
+        let tracks: Vec<(u64, u64)> = trace.tracks.iter().filter_map(own).collect();
+        let [(track, rank)] = tracks[..] else { continue };
+        ranks.insert(rank);
+        let slices: Vec<_> = trace.slices.iter().filter(|slice| slice.track == track).collect();
+        let named = |name: &str| slices.iter().filter(|slice| slice.name == name).collect::<Vec<_>>();
+        let (transfers, waits) = (named("AllReduce"), named("wait for AllReduce"));
+        assert_eq!(transfers.len(), 7, "one before the steps");
+        assert!(slices.iter().all(|slice| slice.category == "collective"));
+        let late = waits
+            .iter()
+            .filter(|slice| slice.arguments.get("last_rank") == Some(&2));
+        let long = late.filter(|slice| slice.end - slice.begin >= 4_000_000).count();
+        // On a busy machine another rank may come last now and then.
+        assert!(if rank == 2 { long == 0 } else { long >= 4 }, "rank {rank}: {waits:?}");
+    }
+    assert_eq!(ranks.len(), 4);
+}
+
+#[test]
+fn steps_are_a_table_with_their_collectives() {
+    let mut found = 0;
+    for path in files(&late().join("parquet/kind=step"), ".parquet") {
+        let is_late = path.to_string_lossy().contains("/rank=2/");
+        let mut waited = 0;
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        for (number, row) in (1..).zip(reader.get_row_iter(None).unwrap()) {
+            let row = row.unwrap();
+            let cell = |wanted: &str| {
+                let mut cells = row.get_column_iter();
+                cells.find(|(name, _)| *name == wanted).unwrap().1.to_string()
+            };
+            let number_of = |name: &str| cell(name).parse::<u64>().unwrap();
+            assert_eq!((cell("name"), number_of("step")), ("\"step\"".into(), number));
+            assert_eq!(number_of("collectives"), 1);
+            assert!(number_of("end_ns") > number_of("start_ns"));
+            waited += number_of("collective_wait_ns");
+            found += 1;
+        }
+        // Six times 5 ms; on a busy machine another rank may come last now and then.
+        assert_eq!(waited >= 18_000_000, !is_late, "{waited} in {}", path.display());
+    }
+    assert_eq!(found, 4 * 6);
+}
+
+#[test]
+fn kineto_traces_name_the_groups_of_a_rank() {
+    let mut found = 0;
+    for path in files(late(), "kineto.pt.trace.json") {
+        let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let info = &trace["distributedInfo"];
+        if info.is_null() {
+            continue;
+        }
+        assert_eq!((&info["world_size"], &info["pg_count"]), (&4.into(), &1.into()));
+        let group = &info["pg_config"][0];
+        assert_eq!((&group["pg_name"], &group["pg_size"]), (&"0".into(), &4.into()));
+        assert_eq!(group["ranks"], serde_json::json!([0, 1, 2, 3]));
+        found += 1;
+    }
+    assert_eq!(found, 4);
 }
 
 #[test]

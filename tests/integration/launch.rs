@@ -261,6 +261,18 @@ fn what_is_typed_wrong_is_told_before_the_program_starts_and_ends_with_2() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
         assert!(text(&output.stderr).contains("no program was named"), "{words:?}");
     }
+    // Options of the screen are for the session that is chosen.
+    for words in [&["--view", "devices"][..], &["--theme", "light", "--fps", "2"][..]] {
+        let output = run(words);
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(0), String::new()),
+            "{words:?}"
+        );
+        assert!(!output.stdout.is_empty(), "GPUs and sessions are listed");
+    }
+    let output = run(&["--view", "devises"]);
+    assert!(text(&output.stderr).contains("devices"), "{}", text(&output.stderr));
     let output = run(&["--theme", "light", "demo"]);
     assert_eq!(output.status.code(), Some(127));
     assert!(

@@ -129,6 +129,35 @@ fn job(mode: Mode) -> Arc<Snapshot> {
 }
 
 #[test]
+fn communicators_have_a_row_on_the_timeline() {
+    let snap = job(Mode::Replay);
+    let mut goldens = Goldens::default();
+    for size in SIZES {
+        let text = Driven::new(snap.clone(), size).typed("2w").text();
+        assert!(text.contains("comm 0 ×4"), "{text}");
+        goldens.compare(&format!("collectives-timeline-{}x{}", size.0, size.1), &text);
+    }
+    goldens.finish();
+    // One by one: the slices, and what is known of them.
+    let mut driven = Driven::new(snap, (200, 50));
+    driven.typed("2w");
+    // The first row is the communicator's.
+    driven.typed("j");
+    let found = (0..4).find_map(|_| {
+        let text = driven.typed("[").text();
+        text.contains("rank 2 last to AllReduce").then_some(text)
+    });
+    let text = found.unwrap_or_else(|| panic!("no slice of the arrivals is selected:\n{}", driven.text()));
+    for words in [
+        "±2.00 µs",
+        "rank 2 came last: in hipStreamSynchronize",
+        "transfer 3.00 ms",
+    ] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+}
+
+#[test]
 fn the_view_names_who_is_late_and_who_is_missing() {
     let snap = job(Mode::Live);
     let mut goldens = Goldens::default();

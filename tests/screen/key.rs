@@ -31,7 +31,7 @@ fn clicks_do_what_keys_do() {
     assert!(driven.text().contains("VIEWS"));
     driven.click("VIEWS", 3);
     assert!(!driven.text().contains("VIEWS"));
-    driven.click("▲ 4 alerts", 2);
+    driven.click("▲ 6 alerts", 2);
     assert_eq!(driven.ui.tab, Tab::Alerts);
     driven.click("quit", 30);
     assert_eq!(driven.click("detach", 3), Effect::Detach);

@@ -186,6 +186,7 @@ impl Collector {
         }
         self.collectives.finish();
         self.complete()?;
+        self.run.communicators = self.collectives.communicators().to_vec();
         // For a process that continues, the outcome of in-flight work is unknown.
         let exits = &self.run.exits;
         let ended = self

@@ -71,10 +71,42 @@ fn distribution(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Some(rank) = view.process.rank else { return Ok(()) };
     let last = view.run.processes.iter().filter_map(|process| process.rank).max();
     let size = u64::from(last.unwrap_or(rank)) + 1;
-    writeln!(
+    write!(
         out,
-        "\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {rank}, \"world_size\": {size}}},"
-    )
+        "\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {rank}, \"world_size\": {size}"
+    )?;
+    let groups = groups(view);
+    if !groups.is_empty() {
+        write!(out, ", \"pg_count\": {}, \"pg_config\": [", groups.len())?;
+        out.write_all(groups.join(", ").as_bytes())?;
+        write!(out, "]")?;
+    }
+    writeln!(out, "}},")
+}
+
+/// Process groups of this process: its communicators. Their ranks are those of the job if all are recorded.
+fn groups(view: &View<'_>) -> Vec<String> {
+    let run = view.run;
+    let own = run
+        .communicators
+        .iter()
+        .filter(|row| row.is_known && row.ranks.values().any(|process| *process == view.process.id));
+    let groups = own.map(|row| {
+        let in_job = row.ranks.values().map(|process| {
+            let process = run.processes.get(process.0 as usize)?;
+            process.rank
+        });
+        let ranks: Option<Vec<u32>> = in_job.collect();
+        let ranks = ranks.filter(|ranks| ranks.len() == row.size as usize);
+        let ranks = ranks.map(|ranks| format!(", \"ranks\": {ranks:?}"));
+        format!(
+            "{{\"pg_name\": \"{number}\", \"pg_desc\": \"comm {number}\", \"backend_config\": \"cuda:nccl\", \"pg_size\": {}{}}}",
+            row.size,
+            ranks.unwrap_or_default(),
+            number = row.number,
+        )
+    });
+    groups.collect()
 }
 
 /// Writes the names of the process, its threads, its GPUs and their streams.

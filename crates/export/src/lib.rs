@@ -37,6 +37,7 @@ mod sample_streams;
 mod scope;
 mod sort;
 pub mod stats;
+mod steps;
 mod subject;
 pub mod summary;
 mod texts;
@@ -112,7 +113,15 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         facts: job.facts,
         place: job.place,
     };
-    let mut shared = parquet::are_shared(&job.collected.run).then(parquet::SharedFiles::default);
+    let are_shared = parquet::are_shared(&job.collected.run);
+    let mut layouts = None;
+    if job.formats.contains(&Format::Parquet) {
+        let processes = || job.collected.run.processes.iter().filter(|process| process.pid != 0);
+        let bases = processes().map(|process| parquet::base(&(job.stem)(process))).collect();
+        let ranks = processes().map(parquet::rank_folder).collect();
+        layouts = Some(parquet::Layouts::check(&bases, &ranks, are_shared)?);
+    }
+    let mut shared = are_shared.then(parquet::SharedFiles::default);
     view::each(&source, job.choice, &mut |view| {
         let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
         let domains = if job.sums || job.choice.stats {
@@ -130,6 +139,9 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
     })?;
     if let Some(shared) = shared {
         shared.finish(&mut written.files)?;
+    }
+    if let Some(layouts) = layouts {
+        layouts.finish()?;
     }
     Ok(written)
 }
@@ -186,7 +198,7 @@ fn write_process(
     for format in job.formats {
         match format {
             Format::Csv => csv::export(view, domains, &mut files)?,
-            Format::Pftrace => files.write("results.pftrace", &|out| perfetto::write(view, out))?,
+            Format::Pftrace => pftrace(job, view, &mut files)?,
             Format::Json => files.write("results.json", &|out| json::write(view, &head, out))?,
             Format::Rocpd => {
                 let path = files.path("results.db");
@@ -196,7 +208,7 @@ fn write_process(
             Format::Pprof => files.write("gpu.pb.gz", &|out| pprof::write(view, out))?,
             Format::Collapsed => files.write("gpu.collapsed.txt", &|out| collapsed::write(view, out))?,
             Format::Parquet => {
-                let base = stem.with_file_name("parquet");
+                let base = parquet::base(stem);
                 let name = stem.file_name().unwrap_or_default().to_string_lossy();
                 match &mut shared {
                     Some(shared) => shared.add(view, &base, &name)?,
@@ -204,6 +216,24 @@ fn write_process(
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Writes the Perfetto trace of a process, in several files if it is large.
+fn pftrace(job: &Job<'_>, view: &View<'_>, files: &mut Files<'_>) -> Result<()> {
+    let limit = job.choice.pftrace_bytes.unwrap_or(perfetto::MAX_BYTES);
+    let (mut number, count) = (0, std::cell::Cell::new(1));
+    while number < count.get() {
+        files.write(&perfetto::file_name(number), &|out| {
+            count.set(perfetto::write(view, number, limit, out)?);
+            Ok(())
+        })?;
+        number += 1;
+    }
+    // Of an earlier, longer trace.
+    while std::fs::remove_file(files.path(&perfetto::file_name(number))).is_ok() {
+        number += 1;
     }
     Ok(())
 }

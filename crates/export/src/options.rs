@@ -267,6 +267,8 @@ pub struct Choice {
     pub agents: AgentIndex,
     /// Whether tables of statistics are written.
     pub stats: bool,
+    /// Bytes of a trace's file from which on the rest goes to another one, if not the usual number.
+    pub pftrace_bytes: Option<u64>,
     /// Whether a trace has tracks by queue instead of stream.
     pub by_queue: bool,
     /// Filter for records.

@@ -4,8 +4,10 @@
 //! Columns are in base units; names are those of the CSV files. Rows are sorted by end, in a shared file within each rank.
 
 mod file;
+mod layout;
 mod shared;
 
+pub(super) use layout::Layouts;
 pub(super) use shared::{SharedFiles, are_shared};
 
 use self::file::{Batch, Column, Ranks, Sheet, begin, number, real, text};
@@ -14,9 +16,10 @@ use super::operation;
 use super::options::LIBRARIES;
 use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
+use super::steps::{self, Step};
 use super::view::View;
 use crate::error::Result;
-use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Scratch};
+use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Process, Scratch};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -53,6 +56,18 @@ const COLLECTIVES: &[Column] = &[
     number("last_rank_plus_one"),
     real("algorithm_bandwidth"),
     real("bus_bandwidth"),
+];
+const STEPS: &[Column] = &[
+    text("name"),
+    number("step"),
+    number("pid"),
+    number("tid"),
+    number("start_ns"),
+    number("end_ns"),
+    number("gpu_busy_ns"),
+    number("kernels"),
+    number("collectives"),
+    number("collective_wait_ns"),
 ];
 const INCOMPLETE: &[Column] = &[number("pid"), text("incomplete")];
 const DISPATCHES: &[Column] = &[
@@ -146,8 +161,8 @@ struct Table<'a> {
 
 /// Writes the tables of a process as separate files below `base`. `name` is the name of these files.
 pub(super) fn write(view: &View<'_>, base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
-    for table in tables(view) {
-        let path = base.join(folder(view, table.kind)).join(rank_folder(view));
+    for table in tables(view)? {
+        let path = base.join(folder(view, table.kind)).join(rank_folder(view.process));
         files.write_at(path.join(format!("{name}.parquet")), &|path| {
             let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
             let mut file = begin(table.columns, Ranks::InPath, Box::new(out))?;
@@ -162,7 +177,7 @@ pub(super) fn write(view: &View<'_>, base: &Path, name: &str, files: &mut Files<
 }
 
 /// Non-empty tables of a process.
-fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
+fn tables<'a>(view: &'a View<'a>) -> Result<Vec<Table<'a>>> {
     let rows = &view.rows;
     let mut all = vec![
         of_rows("hip_api", CALLS, &rows.hip, |row, to| call(view, row, to)),
@@ -198,6 +213,14 @@ fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
             fill: Box::new(|to| collectives(view, to)),
         }));
     }
+    let steps = steps::steps(view)?;
+    if !steps.is_empty() {
+        all.push(Some(Table {
+            kind: "step",
+            columns: STEPS,
+            fill: Box::new(move |to| numbered(view, &steps, to)),
+        }));
+    }
     if view.incomplete().next().is_some() {
         all.push(Some(Table {
             kind: "incomplete",
@@ -205,7 +228,7 @@ fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
             fill: Box::new(|to| incomplete(view, to)),
         }));
     }
-    all.into_iter().flatten().collect()
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// A table of a kind; `None` without rows.
@@ -222,11 +245,16 @@ where
     (!rows.is_empty()).then_some(Table { kind, columns, fill })
 }
 
-/// Folder of the process's rank.
-fn rank_folder(view: &View<'_>) -> String {
+/// The folder of all tables beside a process's other files.
+pub(super) fn base(stem: &Path) -> PathBuf {
+    stem.with_file_name("parquet")
+}
+
+/// Folder of a process's rank.
+pub(super) fn rank_folder(process: &Process) -> String {
     // Hive's name of an unknown partition.
     let unknown = || "__HIVE_DEFAULT_PARTITION__".to_owned();
-    let rank = view.process.rank.map_or_else(unknown, |rank| rank.to_string());
+    let rank = process.rank.map_or_else(unknown, |rank| rank.to_string());
     format!("rank={rank}")
 }
 
@@ -286,6 +314,19 @@ fn collectives(view: &View<'_>, to: &mut Sheet<'_>) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Writes a row per step, numbered from 1.
+fn numbered(view: &View<'_>, steps: &[Step], to: &mut Sheet<'_>) -> Result<()> {
+    (1u64..).zip(steps).try_for_each(|(number, step)| {
+        to.row(|to| {
+            to.text(&step.text).number(number);
+            to.number(view.process.pid).number(view.tid(Some(step.thread)));
+            to.number(step.span.begin).number(step.span.end);
+            to.number(step.busy).number(step.kernels);
+            to.number(step.collectives).number(step.wait);
+        })
+    })
 }
 
 /// Writes a row per report of unrecorded work.

@@ -15,17 +15,28 @@ use super::json::strings::Tables;
 use super::sort::Sorted;
 use super::view::View;
 use proto::{Event, Trace, Value};
-use slice::{Placed, Track};
+use slice::{Placed, Slice, Track};
 use stack::Stack;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// Bytes of a file from which on the rest goes to another one: readers of traces take less than 2 GiB.
+pub(super) const MAX_BYTES: u64 = 1_900_000_000;
+
 /// Memory for slices while they are sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 64 << 20;
 
-/// Writes the trace of one process.
-pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut trace = Trace::new(out);
+/// Name of a file of a trace.
+pub(super) fn file_name(number: usize) -> String {
+    match number {
+        0 => "results.pftrace".into(),
+        more => format!("results_{}.pftrace", more + 1),
+    }
+}
+
+/// Writes one file of the trace of a process; returns how many files there are of at most about `limit` bytes.
+pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Write) -> io::Result<usize> {
+    let mut trace = Trace::new(out, number, limit);
     let process = uuid(view.process.pid, "process");
     trace.process(process, view.process.pid, &view.process.exe)?;
     incomplete(view, process, &mut trace)?;
@@ -45,7 +56,8 @@ pub(super) fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     emit(view, &named, &slices, &mut trace)?;
     sizes::write(view, process, &mut trace)?;
     counted::values(view, process, &mut trace)?;
-    counted::gauges(view, process, &mut trace)
+    counted::gauges(view, process, &mut trace)?;
+    Ok(trace.files())
 }
 
 /// Writes reports of unrecorded work as instants on a separate track.
@@ -82,6 +94,7 @@ fn emit(
     let tables = Tables::new(view);
     let mut slices = slices.iter().peekable();
     let mut stack = Stack::default();
+    let mut open: Vec<Slice> = Vec::new();
     while let Some(placed) = slices.next() {
         let Placed(track, slice) = placed?;
         let own = named.get(&track).copied().unwrap_or_default();
@@ -90,10 +103,23 @@ fn emit(
         let step = stack.step(slice.span(), next);
         for end in step.before {
             trace.end(own, end)?;
+            open.pop();
+        }
+        if trace.is_full() {
+            // Each file has its part of the slices that are open.
+            for _ in &open {
+                trace.end(own, step.begin)?;
+            }
+            trace.divide();
+            for over in &open {
+                annotation::begin(view, &tables, (own, step.begin), over, trace)?;
+            }
         }
         annotation::begin(view, &tables, (own, step.begin), &slice, trace)?;
+        open.push(slice);
         for end in step.after {
             trace.end(own, end)?;
+            open.pop();
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Named entities and totals of a run. The record lists are filled in tests only.
 
+use roctop_model::collectives::CommunicatorRow;
 use roctop_ring::level::Step;
 use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
@@ -32,6 +33,8 @@ pub struct Run {
     pub operations: Vec<Operation>,
     /// Marker texts, by dense id.
     pub texts: Vec<Arc<str>>,
+    /// Communicators of all processes, by index.
+    pub communicators: Vec<CommunicatorRow>,
     /// API calls.
     pub calls: Vec<ApiCall>,
     /// Dispatches.

@@ -14,6 +14,7 @@ mod communicator;
 mod matching;
 mod operation;
 mod problem;
+mod slices;
 mod times;
 mod waiting;
 
@@ -22,8 +23,11 @@ pub use self::collective::{Collective, Key, Part};
 pub use self::communicator::CommunicatorRow;
 pub use self::operation::OperationRow;
 pub use self::problem::Problem;
+pub use self::slices::{CollectiveSlice, Stage};
 pub use self::times::Times;
 pub use self::waiting::{Absence, Waiting};
+
+pub(crate) use self::slices::slices;
 
 use self::clocks::Clocks;
 use self::collective::PartKey;
@@ -124,6 +128,11 @@ impl Collectives {
     /// Complete collectives since the last call.
     pub fn take_done(&mut self) -> Vec<(Arc<Collective>, Times)> {
         self.done.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether there are such.
+    pub(crate) fn has_done(&self) -> bool {
+        self.done.as_ref().is_some_and(|done| !done.is_empty())
     }
 
     /// Whether any communicator is known: otherwise calls and dispatches need not be passed.

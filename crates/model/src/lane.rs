@@ -90,6 +90,8 @@ pub enum LaneKey {
     Queue(AgentId, QueueId),
     /// Copies of one direction.
     Copies(u16),
+    /// Collectives of a communicator, by its index.
+    Collectives(u32),
     /// API calls of a thread; calls made by other calls are in depth 1.
     Api(ThreadId, u8),
     /// Push/pop ranges and marks of a thread, by nesting level.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Store;
+use super::collectives;
 use super::lane::{Lane, LaneKey, Origin, Rooms, Slice};
 use super::pyramid::Reach;
 use roctop_trace::item::Nanos;
@@ -92,6 +93,17 @@ impl Store {
             let at = self.lane_id(key);
             self.slices += self.lanes[at as usize].add(Origin::NONE, std::iter::once(slice), &mut self.rooms);
             self.make_room();
+        }
+    }
+
+    /// Adds the collectives that are complete now to the lanes of their communicators.
+    pub(super) fn collective_slices(&mut self) {
+        if !self.collectives.has_done() {
+            return;
+        }
+        for (collective, times) in self.collectives.take_done() {
+            let (key, slices) = collectives::slices(&collective, &times);
+            slices.for_each(|slice| self.slice(key, slice));
         }
     }
 

@@ -253,6 +253,7 @@ impl Store {
         let mut store = Self {
             origin: options.origin,
             options,
+            collectives: Collectives::keeping_all(),
             ..Self::default()
         };
         // In a recording, a range may be closed after any amount of its work.
@@ -267,6 +268,7 @@ impl Store {
         for item in items {
             self.apply(item);
         }
+        self.collective_slices();
     }
 
     /// From when times count, once there is a record.
@@ -280,6 +282,7 @@ impl Store {
         self.apply_all(decoded.items);
         self.calls(decoded.calls);
         self.dispatches(decoded.dispatches);
+        self.collective_slices();
     }
 
     /// Applies one item.
@@ -561,6 +564,7 @@ impl Store {
 
     /// A snapshot of the current state.
     pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
+        self.collective_slices();
         (0..self.agents.len()).for_each(|agent| self.settle(agent));
         let values = match (&self.values, fresh) {
             (Some(values), Fresh::Head) => values.clone(),

@@ -220,3 +220,15 @@ fn mixture_has_each_cause_with_its_share() {
     assert_share(&verdict, 13.3, |cause| cause == Cause::Copy(d2h));
     assert_share(&verdict, 40.0, |cause| cause == Cause::Host);
 }
+
+#[test]
+fn training_has_a_cause_for_the_time_without_kernels() {
+    let scenario = Scenario::parse(include_str!("../../../tests/scenarios/training.toml")).expect("it is a scenario");
+    let snap = scenario.store(Options::default(), 20_050_000_000).snapshot(Fresh::All);
+    for gpu in 0..2 {
+        let unknown = verdict(&snap, gpu).share_of(|cause| cause == Cause::Unknown);
+        assert!(unknown < 0.05, "GPU{gpu}: {unknown}");
+    }
+    // The worker waits for data for 31 ms of each step's 65 ms without a kernel, and computes for 14 ms of them.
+    assert_share(&verdict(&snap, 1), 47.0, |cause| cause == Cause::HostAsleep);
+}

@@ -2,6 +2,7 @@
 
 use roctop_ring::record::{Domain, direction, engine};
 
+use roctop_model::collectives::CollectiveSlice;
 use roctop_model::query::{Counted, Field, Subject, Value};
 use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use roctop_model::stats::Stat;
@@ -255,6 +256,7 @@ impl Subject for SliceSubject<'_> {
             LaneKey::Agent(_) => true,
             LaneKey::Stream(..) | LaneKey::Queue(..) => kernel_names(names, KernelId(self.slice.what), test),
             LaneKey::Copies(way) => test(direction::name(way)),
+            LaneKey::Collectives(_) => test(CollectiveSlice::kind(self.slice.what).0.name()),
             LaneKey::Api(..) => names
                 .operation(OperationId(self.slice.what))
                 .is_some_and(|name| test(&name.operation.name)),
@@ -300,7 +302,7 @@ impl Subject for SliceSubject<'_> {
                 }
                 _ => Value::None,
             },
-            LaneKey::Agent(_) => Value::None,
+            LaneKey::Agent(_) | LaneKey::Collectives(_) => Value::None,
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn carry(ui: &mut Ui, snap: &Snapshot, tab: Tab) {
             let row = snap.values.markers.iter().find(|row| *row.pattern == *text)?;
             Some((Pane::Markers, u64::from(row.id)))
         }
-        LaneKey::Agent(_) => None,
+        LaneKey::Agent(_) | LaneKey::Collectives(_) => None,
     });
     if let Some((pane, key)) = row.filter(|(pane, _)| ui.pane() == Some(*pane)) {
         ui.tables[pane as usize].selected = Some(key);
@@ -186,7 +186,9 @@ pub(crate) fn select(ui: &mut Ui, snap: &Snapshot, key: LaneKey, begin: Nanos, n
 fn belongs(key: LaneKey, other: LaneKey) -> bool {
     match key {
         LaneKey::Api(..) => matches!(other, LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_)),
-        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => matches!(other, LaneKey::Api(..)),
+        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) | LaneKey::Collectives(_) => {
+            matches!(other, LaneKey::Api(..))
+        }
         LaneKey::Agent(_) | LaneKey::Markers(..) | LaneKey::Ranges(_) => false,
     }
 }

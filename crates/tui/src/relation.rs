@@ -28,7 +28,7 @@ impl Kind {
             LaneKey::Api(..) => Some(Self::Calls),
             LaneKey::Markers(..) | LaneKey::Ranges(_) => Some(Self::Ranges),
             LaneKey::Copies(_) => Some(Self::Copies),
-            LaneKey::Agent(_) => None,
+            LaneKey::Agent(_) | LaneKey::Collectives(_) => None,
         }
     }
 

@@ -320,6 +320,24 @@ mod tests {
     }
 
     #[test]
+    fn first_kernels_have_colours_of_their_own_even_of_sixteen() {
+        const FIRST: usize = 3;
+        for name in ["dark", "light", "okabe-ito", "terminal"] {
+            let theme = Theme::named(name, Depth::C16).expect("it is there");
+            let roles = [Role::CopyH2d, Role::CopyD2h, Role::CopyD2d, Role::ApiSync];
+            let mut colours: Vec<_> = roles.iter().map(|role| theme.style(*role).fg).collect();
+            colours.extend((0..FIRST).map(|number| theme.line(number).fg));
+            for (at, colour) in colours.iter().enumerate() {
+                let others = colours.iter().skip(at + 1);
+                assert!(
+                    colour.is_some() && others.clone().all(|other| other != colour),
+                    "{name}: {colours:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn depth_follows_the_environment() {
         let depth = |set: &[(&str, &str)]| {
             Depth::detect(|name| set.iter().find(|pair| pair.0 == name).map(|pair| pair.1.to_string()))

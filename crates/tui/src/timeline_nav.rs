@@ -8,6 +8,7 @@ use super::widgets::lanes::since;
 use super::widgets::rows;
 use super::widgets::table::Scene;
 use super::{Tab, Ui};
+use roctop_model::collectives::CollectiveSlice;
 use roctop_model::recall::Recall;
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_ring::record::direction;
@@ -297,6 +298,7 @@ pub(super) fn term(scene: &Scene<'_>) -> Option<String> {
             LaneKey::Api(..) => names.operation(OperationId(what))?.operation.name.to_string(),
             LaneKey::Markers(..) | LaneKey::Ranges(_) => names.text(TextId(what)).to_string(),
             LaneKey::Copies(way) => return Some(format!("dir={}", direction::name(way).to_lowercase())),
+            LaneKey::Collectives(_) => CollectiveSlice::kind(what).0.name().into(),
             LaneKey::Agent(_) => return None,
         };
         return Some(format!("\"{}\"", name.replace('"', "")));

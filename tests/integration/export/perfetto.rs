@@ -120,3 +120,35 @@ fn a_call_names_the_stream_of_its_work() {
     let kernels = of("kernel_dispatch");
     assert!(!kernels.is_empty() && kernels.iter().all(|(id, stream)| calls.get(id) == Some(stream)));
 }
+
+/// A trace in small files: each is complete by itself, and together they have the events of the whole.
+#[test]
+fn large_traces_are_divided_into_files() {
+    let (whole, _) = trace("pftrace-whole", &[]);
+    let files = export("pftrace-divided", &["--format", "pftrace", "--split", "64K"]);
+    assert!(files.len() >= 3, "{files:?}");
+    let mut seen: BTreeMap<(String, String, u64), BTreeSet<u64>> = BTreeMap::new();
+    let (mut counters, mut sizes) = (0, Vec::new());
+    for path in files.values() {
+        let bytes = std::fs::read(path).unwrap();
+        sizes.push(bytes.len());
+        let part = Trace::read(&bytes);
+        assert_eq!((part.process, part.pid), (whole.process, whole.pid));
+        counters += part.counters.values().map(Vec::len).sum::<usize>();
+        for slice in part.slices {
+            let key = (slice.category, slice.name, slice.arguments["begin_ns"]);
+            seen.entry(key).or_default().insert(slice.track);
+        }
+    }
+    let descriptions = 40_000;
+    assert!(sizes.iter().all(|size| *size < 64_000 + descriptions), "{sizes:?}");
+    let expected = whole.slices.iter().map(|slice| {
+        let begin = slice.arguments["begin_ns"];
+        (slice.category.clone(), slice.name.clone(), begin)
+    });
+    assert_eq!(
+        seen.into_keys().collect::<BTreeSet<_>>(),
+        expected.collect::<BTreeSet<_>>()
+    );
+    assert_eq!(counters, whole.counters.values().map(Vec::len).sum::<usize>());
+}

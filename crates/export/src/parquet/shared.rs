@@ -72,7 +72,7 @@ pub(crate) struct SharedFiles {
 impl SharedFiles {
     /// Adds the tables of a process below `base`. `name` is the name of its files.
     pub(crate) fn add(&mut self, view: &View<'_>, base: &Path, name: &str) -> Result<()> {
-        for table in tables(view) {
+        for table in tables(view)? {
             let folder = base.join(folder(view, table.kind));
             let name = self.names.entry(folder.clone()).or_insert_with(|| name.to_owned());
             let path = folder.join(format!("{name}.parquet"));

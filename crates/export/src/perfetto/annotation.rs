@@ -4,6 +4,7 @@ use super::proto::{Event, Trace, Value};
 use super::slice::Slice;
 use super::uuid;
 use crate::arguments;
+use crate::collectives::PartRow;
 use crate::json::strings::{self, Tables};
 use crate::operation::direction_number;
 use crate::options::LIBRARIES;
@@ -48,6 +49,7 @@ pub(super) fn begin(
         },
         Slice::Dispatch(row, values) => dispatch(view, row, values),
         Slice::Copy(row) => copy(view, row),
+        Slice::Part(row, is_wait) => part(row, *is_wait),
     };
     let mut annotations = numbers(&[
         ("begin_ns", span.begin),
@@ -147,6 +149,36 @@ fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
     SliceContent {
         category: "memory_copy",
         name: view.direction(c).into(),
+        annotations,
+    }
+}
+
+/// Content of a rank's part in a collective.
+fn part<'a>(row: &PartRow, is_wait: bool) -> SliceContent<'a> {
+    let name = row.operation.name();
+    let mut annotations = numbers(&[
+        ("sequence", row.sequence.into()),
+        ("ranks", row.ranks.into()),
+        ("elements", row.count),
+        ("bytes", row.bytes),
+        ("wait_ns", row.wait),
+        ("skew_ns", row.skew),
+        ("transfer_ns", row.transfer),
+    ]);
+    if row.error != u64::MAX {
+        annotations.push(("clock_error_ns", Value::Number(row.error)));
+    }
+    if let Some(last) = row.last.checked_sub(1) {
+        annotations.push(("last_rank", Value::Number(last.into())));
+    }
+    annotations.push(("bus_bandwidth", Value::Real(row.bus_bandwidth)));
+    SliceContent {
+        category: "collective",
+        name: if is_wait {
+            format!("wait for {name}").into()
+        } else {
+            name.into()
+        },
         annotations,
     }
 }

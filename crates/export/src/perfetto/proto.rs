@@ -34,41 +34,71 @@ const MAX_INTERNED_NAMES: usize = 1 << 16;
 const SEQUENCE: u64 = 1;
 
 /// Trace writer. A name is written once and then referred to by number.
+///
+/// A trace beyond the limit is divided into files. Each is written by a pass over all events, which leaves out those of the
+/// other files; tracks are described in every file.
 pub(super) struct Trace<'w> {
     out: &'w mut dyn Write,
+    /// The file that is written, and the one to which the next event belongs.
+    wanted: usize,
+    current: usize,
+    /// Bytes of the current file, and how many it may have.
+    bytes: u64,
+    limit: u64,
     started: bool,
     /// Interned data by field: categories, event names, annotation names.
     interned: [HashMap<String, u64>; 3],
 }
 
 impl<'w> Trace<'w> {
-    pub(super) fn new(out: &'w mut dyn Write) -> Self {
+    pub(super) fn new(out: &'w mut dyn Write, wanted: usize, limit: u64) -> Self {
         Self {
             out,
+            wanted,
+            current: 0,
+            bytes: 0,
+            limit,
             started: false,
             interned: Default::default(),
         }
     }
 
+    /// Whether another file should begin.
+    pub(super) const fn is_full(&self) -> bool {
+        self.bytes >= self.limit
+    }
+
+    /// Begins another file. No slice may be open.
+    pub(super) fn divide(&mut self) {
+        self.bytes = 0;
+        self.current += 1;
+        self.interned = Default::default();
+    }
+
+    /// Number of files so far.
+    pub(super) const fn files(&self) -> usize {
+        self.current + 1
+    }
+
+    /// Writes a packet. One without a time describes a track, and is in every file.
     fn packet(&mut self, time: Option<u64>, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
         let mut packet = Message::default();
         if let Some(time) = time {
             packet.number(8, time);
         }
         packet.number(10, SEQUENCE);
+        let is_own = time.is_none() || self.current == self.wanted;
         // The first packet resets interned data; all packets declare that they need it.
-        packet.number(
-            13,
-            if std::mem::replace(&mut self.started, true) {
-                2
-            } else {
-                3
-            },
-        );
+        let is_first = is_own && !std::mem::replace(&mut self.started, true);
+        packet.number(13, if is_first { 3 } else { 2 });
         fill(&mut packet);
         let mut whole = Message::default();
         whole.bytes(1, packet.as_bytes());
-        self.out.write_all(whole.as_bytes())
+        self.bytes += whole.as_bytes().len() as u64;
+        if is_own {
+            self.out.write_all(whole.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Number of a name; `None` if there are too many, so that it is written in full.
@@ -150,6 +180,9 @@ impl<'w> Trace<'w> {
 
     /// Sets the value of a number track.
     pub(super) fn value(&mut self, track: u64, time: u64, value: f64) -> io::Result<()> {
+        if self.is_full() {
+            self.divide();
+        }
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
                 body.number(9, COUNTER).number(11, track).fixed(44, value.to_bits());
@@ -221,6 +254,9 @@ impl<'w> Trace<'w> {
 
     /// Sets the value of a counter track.
     pub(super) fn counter(&mut self, track: u64, time: u64, value: u64) -> io::Result<()> {
+        if self.is_full() {
+            self.divide();
+        }
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
                 body.number(9, COUNTER).number(11, track).number(30, value);

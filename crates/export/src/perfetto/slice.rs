@@ -1,6 +1,8 @@
 //! Slices and their tracks.
 
 use super::SORT_BUFFER_BYTES;
+use crate::collectives::PartRow;
+use crate::options::Kind;
 use crate::records::{Mark, Row};
 use crate::sort::{Entry, Sorted, Sorter};
 use crate::view::View;
@@ -22,15 +24,25 @@ pub(super) enum Slice {
     /// With the values of its counters, by index.
     Dispatch(Row<Dispatch>, Vec<(u32, f64)>),
     Copy(Row<Copy>),
+    /// A part of a collective, and whether it is the wait for the last rank.
+    Part(Box<PartRow>, bool),
 }
 
 impl Slice {
-    pub(super) const fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         match self {
             Self::Hip(row) | Self::Hsa(row) | Self::Library(_, row) => row.record.span,
             Self::Marker(row) => row.record.marker.span,
             Self::Dispatch(row, _) => row.record.span,
             Self::Copy(row) => row.record.span,
+            Self::Part(row, is_wait) => {
+                let last = row.arrival.saturating_add(row.wait).min(row.end);
+                let is_apart = row.last != 0;
+                Span {
+                    begin: if *is_wait || !is_apart { row.arrival } else { last },
+                    end: if *is_wait { last } else { row.end },
+                }
+            }
         }
     }
 
@@ -40,6 +52,7 @@ impl Slice {
             Self::Marker(row) => row.id,
             Self::Dispatch(row, _) => row.id,
             Self::Copy(row) => row.id,
+            Self::Part(..) => 0,
         }
     }
 }
@@ -59,6 +72,7 @@ impl Entry for Placed {
     fn heap(&self) -> usize {
         match &self.1 {
             Slice::Dispatch(_, values) => values.capacity() * size_of::<(u32, f64)>(),
+            Slice::Part(..) => size_of::<PartRow>(),
             _ => 0,
         }
     }
@@ -85,6 +99,8 @@ pub(super) enum Track {
     Stream(u32),
     Queue(usize, u32),
     Copies(usize, u32),
+    /// Collectives of a communicator, by its number and this process's rank in it.
+    Communicator(u32, u32),
 }
 
 /// All tracks, and the slices sorted by track and begin.
@@ -151,6 +167,24 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
         };
         put(track, Slice::Copy(row))?;
     }
+    // A filter of records names none of these.
+    let has_parts = view.choice.kinds.has(Kind::Rccl) && view.choice.filter.is_empty();
+    for row in view.parts.iter().filter(|_| has_parts) {
+        let row = Box::new(row?);
+        let whole = Span {
+            begin: row.call.min(row.arrival),
+            end: row.end,
+        };
+        if !view.is_wanted(whole) {
+            continue;
+        }
+        let track = Track::Communicator(row.communicator, row.rank);
+        // Within the clocks' error nobody is known to have waited.
+        if row.last != 0 && row.wait > 0 {
+            put(track, Slice::Part(row.clone(), true))?;
+        }
+        put(track, Slice::Part(row, false))?;
+    }
     Ok((tracks, slices.finish()?))
 }
 
@@ -174,6 +208,7 @@ pub(super) fn name(view: &View<'_>, track: Track, threads: &HashMap<u32, usize>)
     match track {
         Track::Thread(tid) => format!("THREAD {} ({tid})", number(tid)),
         Track::Ranges(lane) => format!("RANGES {}", lane + 1),
+        Track::Communicator(number, rank) => format!("COMMUNICATOR {number} RANK {rank}"),
         Track::Stream(stream) => format!("STREAM [\" {stream} \"] "),
         Track::Queue(agent, queue) => format!("COMPUTE {} QUEUE [{queue}] GPU", view.track_label(agent)),
         Track::Copies(agent, tid) => {

@@ -189,6 +189,23 @@ pub fn missing_short(waiting: &Waiting) -> Option<String> {
     })
 }
 
+/// A problem in fewer words; none if there are none.
+pub fn problem_short(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::Count {
+            key,
+            operation,
+            rank,
+            count,
+            others,
+        } => Some(format!(
+            "{}: rank {rank} has {count}, others {others}",
+            label(*key, *operation)
+        )),
+        _ => None,
+    }
+}
+
 /// A problem as a sentence.
 pub fn problem(snap: &Snapshot, problem: &Problem) -> String {
     let pid = |process: ProcessId| {

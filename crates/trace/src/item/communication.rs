@@ -73,6 +73,26 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The operations that move data, by their numbers.
+    const ALL: [Self; 11] = [
+        Self::AllGather,
+        Self::AllReduce,
+        Self::AllToAll,
+        Self::AllToAllv,
+        Self::Broadcast,
+        Self::Gather,
+        Self::Reduce,
+        Self::ReduceScatter,
+        Self::Scatter,
+        Self::Send,
+        Self::Receive,
+    ];
+
+    /// The operation with this number, the inverse of `as`; AllReduce if there is none.
+    pub fn of_number(number: u32) -> Self {
+        Self::ALL.get(number as usize).copied().unwrap_or_default()
+    }
+
     /// Name as RCCL has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -153,4 +173,16 @@ pub struct Communication {
     pub stream: Option<StreamId>,
     /// The group of the thread that contains the call, 0 none.
     pub group: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_their_numbers() {
+        for operation in Operation::ALL {
+            assert_eq!(Operation::of_number(operation as u32), operation);
+        }
+    }
 }

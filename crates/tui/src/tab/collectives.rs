@@ -206,7 +206,7 @@ fn fitting(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let text = text(row, scene);
     let shorter = match row {
         Row::Waiting(waiting) => words::missing_short(waiting),
-        Row::Problem(..) => Some(text.replace(" elements", "")),
+        Row::Problem(_, problem) => words::problem_short(problem),
         Row::Complete(..) => return units::cut(&text, width),
     };
     let signed = [Some(text), shorter]

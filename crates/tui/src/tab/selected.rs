@@ -1,5 +1,7 @@
 //! The selected slice, gap or range in words.
 
+use std::sync::Arc;
+
 use roctop_ring::record::{engine, flag};
 
 use crate::NameForm;
@@ -10,7 +12,9 @@ use crate::track::Track;
 use crate::widgets::plot;
 use crate::widgets::rows::{self, lane_label};
 use crate::widgets::table::Scene;
+use roctop_model::analysis::collectives as words;
 use roctop_model::analysis::{Gap, Verdict, host, usage, verdict};
+use roctop_model::collectives::{Collective, CollectiveSlice, Times};
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId, QueueId, Span, TextId};
 use roctop_trace::units;
@@ -50,6 +54,7 @@ fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
     match key {
         LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => out.extend(dispatched(snap, agent, slice)),
         LaneKey::Copies(_) => out.push((copied(snap, slice), Role::Text)),
+        LaneKey::Collectives(number) => out.extend(collective(snap, number, slice)),
         LaneKey::Api(..) => out.extend(called(snap, slice)),
         _ => {}
     }
@@ -78,6 +83,37 @@ fn dispatched(snap: &Snapshot, agent: AgentId, slice: &Slice) -> [Line; 2] {
         units::duration_or_missing(delay(slice)),
     );
     [(geometry, Role::Text), (queue, Role::Text)]
+}
+
+/// The skew of a collective with its error, who came last, and what that rank did instead.
+fn collective(snap: &Snapshot, communicator: u32, slice: &Slice) -> Vec<Line> {
+    let shown = CollectiveSlice::of(slice);
+    let mut recent = snap.values.collectives.recent.iter().rev();
+    let is_it = |(collective, _): &&(Arc<Collective>, Times)| {
+        let key = collective.key;
+        (key.communicator, u64::from(key.sequence), key.pair) == (communicator, shown.sequence, shown.pair)
+    };
+    let Some((collective, times)) = recent.find(is_it) else {
+        return Vec::new();
+    };
+    let rate = times
+        .bus_bandwidth()
+        .map(|rate| format!("   bus {}", units::bandwidth(rate)));
+    let numbers = format!(
+        "skew {} ±{}   transfer {}{}",
+        units::duration(times.skew()),
+        words::error(times.error),
+        units::duration(times.transfer()),
+        rate.unwrap_or_default()
+    );
+    let mut lines = vec![(numbers, Role::Text)];
+    if times.is_significant()
+        && let Some(part) = collective.parts.get(times.latest)
+    {
+        let instead = words::instead(snap, collective, times);
+        lines.push((format!("rank {} came last: {instead}", part.rank), Role::Text));
+    }
+    lines
 }
 
 /// From submit to begin, where the submit is known.
@@ -294,6 +330,7 @@ pub(crate) fn what(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> String {
             format!("{letter} {}", super::kernels::name(scene.snap, id, form))
         }
         LaneKey::Copies(way) => format!("copy {}", roctop_ring::record::direction::name(way)),
+        LaneKey::Collectives(_) => CollectiveSlice::of(slice).words(),
         LaneKey::Api(..) => names
             .operation(OperationId(slice.what))
             .map_or("?", |name| &name.operation.name)

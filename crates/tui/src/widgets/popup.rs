@@ -140,10 +140,14 @@ const FILTERS: [(&str, &str); 9] = [
 ];
 
 /// Every sign of the screen, and what it means.
-const LEGEND: [(&str, &str); 21] = [
+pub(crate) const LEGEND: [(&str, &str); 25] = [
     ("a–z", "kernel, by its letter"),
     ("S L", "call that waits, launch"),
     ("M A", "memory call, other call"),
+    ("↓ ↑", "copy to, from a GPU"),
+    ("↔ =", "other copy, fill"),
+    ("W C", "ranks wait, transfer"),
+    ("─ ▾", "range, mark"),
     ("~", "the run-time's own work"),
     ("▒", "open: not ended yet"),
     ("░", "left out by the filter"),

@@ -45,6 +45,7 @@ fn rank(snap: &Snapshot, layout: Layout, track: Track) -> Rank {
         Track::Lane(LaneKey::Stream(id, number)) => (gpu, agent(id), 1, stream(number), number.0),
         Track::InQueue(id, queue) | Track::Lane(LaneKey::Queue(id, queue)) => (gpu, agent(id), 2, queue.0, 0),
         Track::Lane(LaneKey::Copies(way)) => (copy, (0, 0, 0), 0, u32::from(way), 0),
+        Track::Lane(LaneKey::Collectives(number)) => (copy, (1, 0, 0), 0, number, 0),
         Track::Lane(LaneKey::Api(thread, depth)) => (call, (thread.0, 0, 0), 0, u32::from(depth), 0),
         Track::By(thread) => (call, (thread.0, 0, 0), 1, 0, 0),
         Track::Lane(LaneKey::Markers(thread, depth)) => (mark, (thread.0, 0, 0), 2, u32::from(depth), 0),
@@ -168,6 +169,11 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
         LaneKey::Queue(_, queue) => format!("  {}", names.queue_label(queue)),
         LaneKey::Copies(direction::UNKNOWN) => "copy ?".into(),
         LaneKey::Copies(way) => format!("copy {}", direction::name(way)),
+        LaneKey::Collectives(number) => {
+            let size = snap.values.collectives.communicators.get(number as usize);
+            let size = size.map_or(0, |row| row.size);
+            format!("comm {number} ×{size}")
+        }
         LaneKey::Api(LaneKey::OTHERS, _) => "API others".into(),
         LaneKey::Markers(LaneKey::OTHERS, _) => "mark others".into(),
         LaneKey::Api(thread, 0) => format!("API {}", names.thread_label(thread)),
@@ -182,7 +188,7 @@ pub(crate) fn lane_label(snap: &Snapshot, key: LaneKey) -> String {
 pub(crate) fn is_principal(snap: &Snapshot, key: LaneKey) -> bool {
     match key {
         LaneKey::Agent(id) => snap.names.agent(id).is_some_and(|agent| agent.kind == AgentKind::Gpu),
-        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) => true,
+        LaneKey::Stream(..) | LaneKey::Queue(..) | LaneKey::Copies(_) | LaneKey::Collectives(_) => true,
         LaneKey::Markers(_, level) => level == 0,
         LaneKey::Api(..) | LaneKey::Ranges(_) => false,
     }

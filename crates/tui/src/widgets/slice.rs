@@ -9,6 +9,7 @@ use super::look::{Look, look};
 use super::table::Scene;
 use crate::filterable::SliceSubject;
 use crate::theme::Role;
+use roctop_model::collectives::CollectiveSlice;
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::units;
 
@@ -65,6 +66,9 @@ pub(super) fn wide(
     let mut text = look.text.clone();
     if let LaneKey::Copies(_) = key {
         text = format!("{text} {}", units::bytes(slice.value));
+    }
+    if let LaneKey::Collectives(_) = key {
+        text = CollectiveSlice::of(slice).words();
     }
     let edges = Edges {
         begins: slice.span.begin >= stretch.from,
