@@ -93,6 +93,7 @@ impl Packet {
     }
 
     /// Count of clusters by work-groups of a cluster by work-items of a work-group, in the extended packet.
+    #[cold]
     const fn grid_of_clusters(&self) -> [u32; 3] {
         let [x, counts, sizes] = self.grid;
         let [count_y, count_z] = [counts & 0xffff, counts >> 16];

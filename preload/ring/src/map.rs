@@ -71,10 +71,12 @@ impl RingFile {
     }
 
     /// The words of a region; empty if the file does not have it.
+    #[inline]
     pub fn words(&self, kind: Region) -> Words<'_> {
         self.extent(self.header.region(kind))
     }
 
+    #[inline]
     #[expect(unsafe_code, reason = "the one place where the mapping becomes words")]
     fn extent(&self, extent: Extent) -> Words<'_> {
         let (offset, length) = (extent.offset as usize, extent.length as usize);
@@ -157,6 +159,7 @@ impl RingFile {
     }
 
     /// A process-wide counter, by its offset in [`counter`].
+    #[inline]
     pub fn counter(&self, at: usize) -> Option<&AtomicU64> {
         self.words(Region::Counters).get(at)
     }

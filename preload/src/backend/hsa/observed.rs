@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "packets in the program's queue")]
 
-use super::packet;
+use super::packet::{self, Launch};
 use super::queue::Queue;
 use super::{Hsa, hsa, signal};
 use crate::backend::hip::watchdog;
@@ -188,13 +188,10 @@ fn missed(queue: &'static Queue, packet: &Packet, index: u64) {
 
 fn dispatch(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet::is_wanted() {
-        packet::observe(queue, packet, describe(queue, packet, index));
+        let id = process::get().map_or(0, |process| process.submit(1) + 1);
+        let (index, now) = (Some(index), clock::now());
+        packet::observe(queue, &Launch { packet, index, id, now });
     } else {
         watchdog::unwanted(1);
     }
-}
-
-fn describe(queue: &Queue, packet: &Packet, index: u64) -> roctop_ring::record::Dispatch {
-    let id = process::get().map_or(0, |process| process.submit(1) + 1);
-    packet::describe(queue, packet, Some(index), id, clock::now())
 }

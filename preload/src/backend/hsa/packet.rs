@@ -43,14 +43,14 @@ pub(crate) unsafe extern "C" fn handler(
     let queue = unsafe { &*context.cast::<Queue>() };
     let packets = wall(packets, || whole(queue, packets, count, index));
     let is_rewritten = wall(false, || {
-        let is_on = state::is_on(word::HSA) && !packets.is_null();
+        if !state::is_on(word::HSA) || packets.is_null() {
+            return false;
+        }
         // SAFETY: the run-time passes `count` packets of 64 bytes.
-        is_on
-            && rewrite(
-                queue,
-                unsafe { std::slice::from_raw_parts(packets, count as usize) },
-                index,
-            )
+        match unsafe { std::slice::from_raw_parts(packets, count as usize) } {
+            [packet] if is_plain(queue, packet) => rewrite_plain(queue, packet, index),
+            packets => rewrite(queue, packets, index),
+        }
     });
     let (packets_out, count_out) = if is_rewritten {
         // SAFETY: `out` is used under the queue's lock alone, which the run-time holds around this call.
@@ -188,6 +188,34 @@ impl Batch {
     }
 }
 
+/// Whether this packet, alone in its batch, is the usual one: a dispatch without a signal of the program, with nothing
+/// of ours due before or after it.
+#[inline]
+fn is_plain(queue: &Queue, packet: &Packet) -> bool {
+    kind(packet) == packet::DISPATCH
+        && packet.completion == 0
+        && queue.level() < Level::Program
+        && queue.is_tried()
+        && queue.is_shared.load(Ordering::Acquire) == 0
+        && !queue.witnesses.is_due(queue.room.written(), 1, queue.size())
+        && is_wanted()
+        && !sdk::is_counting()
+}
+
+/// As `rewrite`, for a plain packet. This is what nearly every launch costs.
+fn rewrite_plain(queue: &Queue, packet: &Packet, index: u64) -> bool {
+    let Some(process) = process::get() else { return false };
+    let id = process.submit(1) + 1;
+    let now = clock::now();
+    // SAFETY: only the handler uses `out`, under the queue's lock.
+    let out = unsafe { &mut *queue.out.get() };
+    out.clear();
+    queue.wait_for_slots(1);
+    let index = Some(index);
+    dispatch(queue, &Launch { packet, index, id, now }, out);
+    true
+}
+
 /// Fills `out`. False if the packets can be passed on unchanged.
 fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
     let Batch { dispatches, barriers } = Batch::look(packets);
@@ -239,14 +267,13 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
                 index = queue.index_of(packet, own);
                 own = index.map_or(own, |index| index + 1);
             }
-            let record = describe(queue, packet, index, id, now);
+            let launch = Launch { packet, index, id, now };
             if level == Level::Program {
-                dispatch_in_place(queue, packet, record, out);
+                dispatch_in_place(queue, &launch, out);
             } else if has_room || !needs_barrier(packet) {
-                dispatch(queue, packet, record, out);
+                dispatch(queue, &launch, out);
             } else {
-                untimed(queue, record);
-                out.push(*packet);
+                without_time(queue, &launch, out);
             }
         } else {
             out.push(*packet);
@@ -384,31 +411,47 @@ fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
     noted
 }
 
-pub(crate) fn describe(queue: &Queue, packet: &Packet, index: Option<u64>, id: u64, now: u64) -> Dispatch {
-    let [correlation, who] = maker(queue, packet, index);
-    let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
-        (packet.grid_of_dispatch(), packet.workgroup);
-    Dispatch {
-        begin: 0,
-        end: 0,
-        submit: now,
-        correlation,
-        kernel_object: packet.kernel_object,
-        dispatch_id: id,
-        grid_x,
-        grid_y,
-        grid_z,
-        workgroup_x,
-        workgroup_y,
-        workgroup_z,
-        source: INTERCEPTED,
-        private_size: packet.private_size,
-        group_size: packet.group_size,
-        agent: queue.agent.index,
-        queue: queue.id,
-        stream: (who >> 32) as u32,
-        tid: who as u32,
-        name: 0,
+/// A dispatch packet, and what else its record says.
+pub(crate) struct Launch<'a> {
+    pub(crate) packet: &'a Packet,
+    /// Index of the packet in the program's queue; `None` if unknown.
+    pub(crate) index: Option<u64>,
+    pub(crate) id: u64,
+    /// Time of submission, ticks.
+    pub(crate) now: u64,
+}
+
+impl Launch<'_> {
+    /// The record, without its times. Takes the call that was noted for the packet. Inlined, so that its words go
+    /// straight to the slot.
+    #[inline(always)]
+    fn record(&self, queue: &Queue) -> Dispatch {
+        let packet = self.packet;
+        let [correlation, who] = maker(queue, packet, self.index);
+        let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
+            (packet.grid_of_dispatch(), packet.workgroup);
+        Dispatch {
+            begin: 0,
+            end: 0,
+            submit: self.now,
+            correlation,
+            kernel_object: packet.kernel_object,
+            dispatch_id: self.id,
+            grid_x,
+            grid_y,
+            grid_z,
+            workgroup_x,
+            workgroup_y,
+            workgroup_z,
+            source: INTERCEPTED,
+            private_size: packet.private_size,
+            group_size: packet.group_size,
+            agent: queue.agent.index,
+            queue: queue.id,
+            stream: (who >> 32) as u32,
+            tid: who as u32,
+            name: 0,
+        }
     }
 }
 
@@ -419,6 +462,7 @@ fn free_slot(queue: &Queue, sequence: u64) -> Option<(&'static Side, SlotWriter<
 }
 
 /// Publishes a slot as in flight.
+#[inline]
 fn begin(queue: &Queue, sequence: u64) {
     // Release: the harvester that sees the head sees the slot, and the slot is visible before the packet.
     queue.head.store(sequence + 1, Ordering::Release);
@@ -427,19 +471,20 @@ fn begin(queue: &Queue, sequence: u64) {
     fence(Ordering::Release);
 }
 
-fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
+#[inline]
+fn dispatch(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
+    let packet = launch.packet;
     let sequence = queue.head.load(Ordering::Relaxed);
     let Some((side, kept)) = free_slot(queue, sequence) else {
-        untimed(queue, record);
-        out.push(*packet);
+        without_time(queue, launch, out);
         return;
     };
     let mut copy = *packet;
     if !watch(queue, side, sequence, &mut copy) {
-        untimed(queue, record);
-        out.push(*packet);
+        without_time(queue, launch, out);
         return;
     }
+    let record = launch.record(queue);
     kept.keep(&record);
     queue.submitted(Some(sequence), &record);
     let position = queue.room.written() + out.len() as u64;
@@ -455,8 +500,17 @@ fn dispatch(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Pack
     }
 }
 
+/// A dispatch for which there is no free slot, signal or place for a barrier.
+#[cold]
+fn without_time(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
+    untimed(queue, launch.record(queue));
+    out.push(*launch.packet);
+}
+
 /// A dispatch that is timed if its own signal can be watched in place.
-fn dispatch_in_place(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut Vec<Packet>) {
+fn dispatch_in_place(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
+    let packet = launch.packet;
+    let record = launch.record(queue);
     let sequence = queue.head.load(Ordering::Relaxed);
     match free_slot(queue, sequence) {
         Some((side, kept)) if packet.completion != 0 && side.watch.in_place(packet.completion, Kind::Dispatch) => {
@@ -473,11 +527,13 @@ fn dispatch_in_place(queue: &Queue, packet: &Packet, record: Dispatch, out: &mut
 }
 
 /// A dispatch of an observed queue: timed if its own signal can be watched.
-pub(crate) fn observe(queue: &'static Queue, packet: &Packet, record: Dispatch) {
+pub(crate) fn observe(queue: &'static Queue, launch: &Launch<'_>) {
+    let record = launch.record(queue);
     let sequence = queue.head.load(Ordering::Relaxed);
-    if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| packet.completion != 0) {
+    let completion = launch.packet.completion;
+    if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| completion != 0) {
         kept.keep(&record);
-        if side.watch.late(packet.completion) {
+        if side.watch.late(completion) {
             kept.publish(sequence, State::Foreign);
             queue.submitted(Some(sequence), &record);
             begin(queue, sequence);
@@ -512,7 +568,7 @@ fn behind(packet: &Packet) -> Packet {
 
 /// No slot is free, or no signal can be watched: the dispatch runs untimed.
 #[cold]
-pub(crate) fn untimed(queue: &Queue, record: Dispatch) {
+fn untimed(queue: &Queue, record: Dispatch) {
     harvest::began_unseen();
     queue.submitted(None, &record);
     queue.completed(None, &record);

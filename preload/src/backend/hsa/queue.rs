@@ -60,7 +60,7 @@ pub(crate) struct Queue {
     /// 1 once the check of its signals preceded its first packets. Written by the handler.
     tried: AtomicU64,
     /// The dispatch that is not seen complete, plus one, and since when, ns. Under the harvester's lock.
-    pub(crate) still: [AtomicU64; 2],
+    pub(crate) still: Apart<[AtomicU64; 2]>,
     /// Packets that the handler passes to the hardware; only under the queue's own lock.
     pub(crate) out: UnsafeCell<Vec<Packet>>,
     pub(crate) words: Option<Words<'static>>,
@@ -104,7 +104,7 @@ impl Queue {
             witnesses: Witnesses::new(),
             level: [const { AtomicU64::new(0) }; 2],
             tried: AtomicU64::new(0),
-            still: [const { AtomicU64::new(0) }; 2],
+            still: Apart::new([const { AtomicU64::new(0) }; 2]),
             out: UnsafeCell::new(Vec::with_capacity(64)),
             words,
             is_shared: AtomicU64::new(0),

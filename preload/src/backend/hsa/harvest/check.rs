@@ -33,7 +33,7 @@ pub(super) fn never_came(queue: &Queue, signal: SignalHandle) {
 /// Tracks how long a queue has had no completion with work in flight.
 pub(super) fn wait(queue: &Queue, tail: u64) {
     let now = clock::boottime();
-    let [seen, since] = &queue.still;
+    let [seen, since] = &*queue.still;
     if seen.load(Ordering::Relaxed) != tail + 1 {
         seen.store(tail + 1, Ordering::Relaxed);
         since.store(now, Ordering::Relaxed);
