@@ -3,7 +3,7 @@
 //! `cargo bench --bench cost [-- RELEASE…]` prints the minimum and median time per call over interleaved rounds of
 //! `tests/apps/launch_loop` and `raw_hsa cost` on the emulated GPU: untraced, with a tool that does nothing
 //! (`tests/apps/libempty_tool.c`: the cost of any profiler that uses HSA's queues and HIP's callback), and recorded
-//! from each source. Compare differences and ratios, not absolute numbers. It then prints, from the emulated GPU's own
+//! from each source, and by the flight recorder with two conditions on every record. Compare differences and ratios, not absolute numbers. It then prints, from the emulated GPU's own
 //! log, the number of concurrent kernels and the gaps between kernels, untraced and recorded. A release other than
 //! 5.2.3 is measured if `tests/runtimes/fetch` has unpacked it.
 
@@ -23,7 +23,7 @@ enum Mode {
     Plain,
     /// With a tool that does nothing.
     Empty,
-    /// Recorded with these options.
+    /// Recorded with these options, separated by blanks.
     Recorded(&'static str),
 }
 
@@ -41,6 +41,7 @@ const SOURCES: &[&str] = &[
     "--dispatch-source=auto",
     "--dispatch-source=hsa",
     "--dispatch-source=hip",
+    "--keep=30s --on=dur(empty)>1s --on=error(hip*)",
 ];
 const LINES: [Line; 6] = [
     Line {
@@ -218,7 +219,8 @@ impl Rig {
                 "-o".into(),
                 self.scratch.join("rec"),
             ]);
-            words.extend([option.into(), "--".into()]);
+            words.extend(option.split(' ').map(PathBuf::from));
+            words.push("--".into());
             let _ = std::fs::create_dir_all(&self.scratch);
         }
         words.extend(program.first().map(|name| self.apps.join(name)));

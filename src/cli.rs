@@ -6,8 +6,8 @@ mod recordings;
 pub mod usage_error;
 
 pub use look::{Color, Glyphs, Look, Views};
-pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, OnExit, Record, Recorded, Ring, Run};
-pub use recordings::{Attach, Cut, Diff, Export, Format, Layout, Merge, Open, Recover, Summary, SummaryFormat};
+pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
+pub use recordings::{Attach, Cut, Diff, Export, Format, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat};
 
 use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
@@ -49,7 +49,7 @@ pub struct Cli {
 }
 
 /// Options that `-h` leaves out, by their names in code; `--help` has all.
-const HIDDEN_IN_SHORT_HELP: [&str; 27] = [
+const HIDDEN_IN_SHORT_HELP: [&str; 33] = [
     "theme",
     "view",
     "hsa_trace",
@@ -77,6 +77,12 @@ const HIDDEN_IN_SHORT_HELP: [&str; 27] = [
     "metrics",
     "max_size",
     "app_io",
+    "log",
+    "after",
+    "keep_interval",
+    "keep_recordings",
+    "keep_memory",
+    "keep_signal",
 ];
 
 /// The command line as clap knows it: `-h` fits a screen.
@@ -142,10 +148,15 @@ pub enum Action {
   roctop record -o run -- ./app
   roctop record -o run --hsa-trace -- ./app     HSA calls too
   srun roctop record -o runs -- ./app           a recording for each rank below runs/
-  roctop record -o run --max-size 2G -- ./app   the newest 2 GB only")]
+  roctop record -o run --max-size 2G -- ./app   the newest 2 GB only
+  roctop record --keep 30s --on 'hang > 5s' -o runs -- ./serve   only what was before a hang")]
     Record(Record),
     /// Watch a program that another roctop started.
     Attach(Attach),
+    /// Write what a session that runs with --keep holds.
+    ///
+    /// It prints the recording's directory when the recording is complete.
+    Keep(Keep),
     /// Look at recordings.
     #[command(after_help = "Examples:
   roctop open run

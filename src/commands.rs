@@ -12,9 +12,12 @@ use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;
 use crate::item::Exit;
+use crate::keep::{Keeping, request};
 use crate::live;
 use crate::live::ingest::Gauging;
 use crate::live::run::{Job, headless, pass_on, say};
+use crate::log;
+use crate::model::trigger::Condition;
 use crate::process::launch::{NotStarted, Program};
 use crate::process::rank;
 use crate::rocprofv3;
@@ -167,23 +170,37 @@ fn list() -> Result<u8> {
 
 /// `roctop attach`: the screen on a session that runs already.
 pub fn attach(options: &cli::Attach) -> Result<u8> {
+    let session = the_session(options.which.as_deref(), "attach")?;
+    live::attach(&session, options).map(|()| 0)
+}
+
+/// `roctop keep`: a recording of what a session holds.
+pub fn keep(options: &cli::Keep) -> Result<u8> {
+    let session = the_session(options.which.as_deref(), "keep")?;
+    let path = request::keep(&session)?;
+    writeln!(std::io::stdout(), "{}", path.display())?;
+    Ok(0)
+}
+
+/// The running session with this name or with a program of this process id; the only one without either.
+fn the_session(which: Option<&str>, command: &str) -> Result<PathBuf> {
     let mut found = sessions();
-    if let Some(which) = &options.which {
+    if let Some(which) = which {
         found.retain(|session| {
-            let has_pid = |(pid, _): &(u32, String)| pid.to_string() == *which;
-            session.name() == *which || session.processes.iter().any(has_pid)
+            let has_pid = |(pid, _): &(u32, String)| pid.to_string() == which;
+            session.name() == which || session.processes.iter().any(has_pid)
         });
     }
-    match (&found[..], &options.which) {
-        ([one], _) => live::attach(&one.path, options).map(|()| 0),
+    match (&found[..], which) {
+        ([one], _) => Ok(one.path.clone()),
         ([], Some(which)) => {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
         ([], None) => bail!("no session is running; 'roctop ./app' starts one"),
         (many, _) => {
             let listed = many.iter().map(|session| {
-                let command = session.processes.first().map_or("", |known| &known.1);
-                format!("\n  roctop attach {}   {command}", session.name())
+                let words = session.processes.first().map_or("", |known| &known.1);
+                format!("\n  roctop {command} {}   {words}", session.name())
             });
             let listed: String = listed.collect();
             bail!("{} sessions are running; name one of them:{listed}", many.len())
@@ -312,12 +329,47 @@ pub fn record(options: &cli::Record) -> Result<u8> {
     let look = cli::Look::default();
     let several = requests.len() > 1;
     let output = place(&options.output);
+    let keeping = keeping(options, &output)?;
+    if keeping.is_some() && several {
+        let message = format!(
+            "--keep holds one run of the program, and these counters take {}",
+            requests.len()
+        );
+        return Err(UsageError(message).into());
+    }
+    log::set(options.log);
     passes(&options.words, &requests, Screen::None, &look, &|request, number| Job {
-        recording: Some(pass(&output, several, number)),
+        recording: keeping.is_none().then(|| pass(&output, several, number)),
+        keeping: keeping.clone(),
+        keep_signal: options.keeping.keep_signal,
         metrics: options.metrics,
         most_bytes: options.max_size,
         ..job(&options.recorded, request)
     })
+}
+
+/// What `--keep` and its companions ask for.
+///
+/// Errors: a condition is none; the message has the column.
+fn keeping(options: &cli::Record, output: &Path) -> Result<Option<Keeping>> {
+    let wanted = &options.keeping;
+    let Some(keep) = wanted.keep else { return Ok(None) };
+    let conditions = wanted.on.iter().map(|text| {
+        Condition::parse(text).map_err(|error| {
+            let (message, column) = (error.message, error.column + 1);
+            UsageError(format!("--on: {message} (column {column} of '{text}')"))
+        })
+    });
+    Ok(Some(Keeping {
+        directory: output.to_owned(),
+        keep,
+        after: wanted.after,
+        interval: wanted.keep_interval,
+        conditions: conditions.collect::<Result<_, _>>()?,
+        max_recordings: wanted.keep_recordings as usize,
+        max_bytes: options.max_size,
+        memory: wanted.keep_memory,
+    }))
 }
 
 /// `roctop counters`: what can be counted, or what was counted in recordings.

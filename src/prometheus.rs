@@ -1,6 +1,7 @@
 //! An endpoint that Prometheus scrapes while a program is recorded: totals by kernel, copy and API function, in the
 //! OpenMetrics text format.
 
+use crate::keep::health::{Health, Numbers};
 use crate::model::table::CopyStat;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
@@ -30,18 +31,18 @@ impl Endpoint {
     }
 
     /// Answers from a separate thread until the process ends, one client after the other.
-    pub fn serve(self, store: Arc<Mutex<Store>>) -> Result<()> {
+    pub fn serve(self, store: Arc<Mutex<Store>>, keep: Option<Arc<Health>>) -> Result<()> {
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             for client in self.0.incoming().flatten() {
                 // A client that goes away is its own affair.
-                let _ = answer(client, &store);
+                let _ = answer(client, &store, keep.as_deref());
             }
         })?;
         Ok(())
     }
 }
 
-fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
+fn answer(mut client: TcpStream, store: &Mutex<Store>, keep: Option<&Health>) -> std::io::Result<()> {
     client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut request = Vec::new();
@@ -58,7 +59,7 @@ fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
             .unwrap_or_else(PoisonError::into_inner)
             .snapshot(Fresh::All);
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        ("200 OK", kind, text(&snapshot))
+        ("200 OK", kind, text(&snapshot, keep.map(Health::get)))
     } else {
         ("404 Not Found", "text/plain", "there is only /metrics\n".to_owned())
     };
@@ -72,13 +73,16 @@ fn answer(mut client: TcpStream, store: &Mutex<Store>) -> std::io::Result<()> {
 /// One value with the labels that identify it.
 type Sample = (Vec<(&'static str, String)>, f64);
 
-/// The text of all metrics.
-pub fn text(snapshot: &Snapshot) -> String {
+/// The text of all metrics; `keep` are those of the flight recorder.
+pub fn text(snapshot: &Snapshot, keep: Option<Numbers>) -> String {
     let mut out = String::new();
     kernels(snapshot, &mut out);
     copies(snapshot, &mut out);
     calls(snapshot, &mut out);
     lost(snapshot, &mut out);
+    if let Some(numbers) = keep {
+        kept(&numbers, &mut out);
+    }
     out.push_str("# EOF\n");
     out
 }
@@ -145,6 +149,53 @@ fn lost(snapshot: &Snapshot, out: &mut String) {
         })
     });
     family(out, "roctop_lost_records", "", "Records that are missing.", lost);
+}
+
+/// Health of the flight recorder.
+fn kept(numbers: &Numbers, out: &mut String) {
+    let gauges = [
+        (
+            "held_seconds",
+            "seconds",
+            "Time that is held in memory.",
+            seconds(numbers.held),
+        ),
+        (
+            "asked_seconds",
+            "seconds",
+            "Time that is held if memory allows it.",
+            seconds(numbers.asked),
+        ),
+        ("memory_bytes", "bytes", "Memory of what is held.", numbers.bytes as f64),
+        (
+            "memory_limit_bytes",
+            "bytes",
+            "Limit of that memory.",
+            numbers.max_bytes as f64,
+        ),
+    ];
+    for (name, unit, help, value) in gauges {
+        let name = format!("roctop_keep_{name}");
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            out,
+            "# TYPE {name} gauge\n# UNIT {name} {unit}\n# HELP {name} {help}\n{name} {value}"
+        );
+    }
+    let counters = [
+        (
+            "triggers",
+            "Conditions that became true, signals and requests.",
+            numbers.triggers,
+        ),
+        ("recordings", "Recordings that began.", numbers.recordings),
+        ("suppressed", "Triggers without a recording.", numbers.suppressed),
+        ("failures", "Recordings that could not be written.", numbers.failed),
+    ];
+    for (name, help, value) in counters {
+        let name = format!("roctop_keep_{name}");
+        let _ = writeln!(out, "# TYPE {name} counter\n# HELP {name} {help}\n{name}_total {value}");
+    }
 }
 
 /// A counter with all of its samples. Those of the same words are one, as Prometheus wants it: kernels of one name that

@@ -1,11 +1,13 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
+use crate::log;
 use crate::process::launch::Output;
 use crate::units;
 use clap::{Args, ValueEnum};
 use roctop_ring::level::Level;
 use roctop_ring::session::{source, wanted};
+use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -238,15 +240,21 @@ impl Domains {
 #[derive(Debug, Args)]
 pub struct Record {
     /// Directory of the recording; must not exist, or be empty. Several ranks get directories inside of it; %rank%,
-    /// %pid%, %hostname% and %job% are replaced.
+    /// %pid%, %hostname% and %job% are replaced. With --keep, the directory of all recordings.
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
     /// Answer Prometheus here while the program runs: PORT of this machine alone, or ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = crate::prometheus::address)]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Keep this many bytes of records, as 500M or 20G; the oldest go first and are counted.
+    /// Keep this many bytes of records, as 500M or 20G; the oldest go first and are counted. With --keep, of all recordings.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
+    /// How lines on standard error are written: text, or a JSON object each.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub log: log::Format,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub keeping: Keeping,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub recorded: Recorded,
@@ -258,6 +266,53 @@ pub struct Record {
         required = true
     )]
     pub words: Vec<OsString>,
+}
+
+/// The flight recorder.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Flight recorder")]
+pub struct Keeping {
+    /// Write nothing at first: hold the last TIME in memory, and write a recording into the directory of -o when a condition
+    /// of --on becomes true, on --keep-signal, and on 'roctop keep SESSION'.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub keep: Option<u64>,
+    /// A condition, as 'step > 1.3*p50(step)', 'p99(gemm) > 2ms', 'error(hip*)', 'hang > 5s', 'exit(signal)'; several
+    /// may be given.
+    #[arg(long, value_name = "EXPR", requires = "keep")]
+    pub on: Vec<String>,
+    /// How long a recording goes on after its trigger.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span, requires = "keep")]
+    pub after: u64,
+    /// Minimum time between the triggers of two recordings; triggers in between are counted.
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = grace, requires = "keep")]
+    pub keep_interval: u64,
+    /// Recordings that stay in the directory: the first one of each condition and the newest.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..), requires = "keep")]
+    pub keep_recordings: u64,
+    /// Memory for what is held. [default: 256M, or a tenth of the control group's memory limit if that is less]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "keep")]
+    pub keep_memory: Option<u64>,
+    /// A Unix signal that writes a recording, as USR2, and is not passed on to the program.
+    #[arg(long, value_name = "SIG", value_parser = keep_signal, requires = "keep")]
+    pub keep_signal: Option<Signal>,
+}
+
+/// A time of a second or more, ns.
+fn span(text: &str) -> Result<u64, String> {
+    let nanos = units::time(text).filter(|nanos| (1_000_000_000..=86_400_000_000_000).contains(nanos));
+    nanos.ok_or_else(|| "expected a time from 1s to 24h, as 30s or 5min".into())
+}
+
+/// A signal that roctop receives without harm.
+fn keep_signal(text: &str) -> Result<Signal, String> {
+    let upper = text.to_ascii_uppercase();
+    match upper.strip_prefix("SIG").unwrap_or(&upper) {
+        "USR1" | "10" => Ok(Signal::USR1),
+        "USR2" | "12" => Ok(Signal::USR2),
+        "HUP" | "1" => Ok(Signal::HUP),
+        "QUIT" | "3" => Ok(Signal::QUIT),
+        _ => Err("expected USR1, USR2, HUP or QUIT".into()),
+    }
 }
 
 /// Options of the demo.

@@ -22,6 +22,14 @@ pub struct Attach {
     pub gauges: Gauges,
 }
 
+/// Options of writing what a session holds.
+#[derive(Debug, Args)]
+pub struct Keep {
+    /// The session's name, or the process id of a program in it; may be left out when there is only one.
+    #[arg(value_name = "SESSION or PID")]
+    pub which: Option<String>,
+}
+
 /// Options of looking at recordings.
 #[derive(Debug, Args)]
 pub struct Open {

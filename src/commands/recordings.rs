@@ -183,7 +183,10 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
 fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
     let whole = merged(recordings)?;
     let title = match recordings {
-        [one] => one.command().join(" "),
+        [one] => match one.trigger() {
+            Some(trigger) => format!("{}; {}", one.command().join(" "), trigger.line()),
+            None => one.command().join(" "),
+        },
         many => names(many),
     };
     let config = Config::load()?;

@@ -10,7 +10,9 @@ use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
+use crate::keep::Keeper;
 use crate::model::Store;
+use crate::model::trigger::Watch;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::{self, Live, SessionDir};
@@ -122,6 +124,21 @@ impl Ingest {
         recorder: Option<Recorder>,
         gauging: &Gauging,
     ) -> Result<Self> {
+        Self::start_into(live, store, Output { recorder, keeper: None }, gauging)
+    }
+
+    /// The same with a flight recorder, which takes the place of a recording.
+    pub fn start_keeping(
+        live: Live,
+        store: Option<Arc<Mutex<Store>>>,
+        keeper: Keeper,
+        gauging: &Gauging,
+    ) -> Result<Self> {
+        let keeper = Some(keeper);
+        Self::start_into(live, store, Output { recorder: None, keeper }, gauging)
+    }
+
+    fn start_into(live: Live, store: Option<Arc<Mutex<Store>>>, output: Output, gauging: &Gauging) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let (spare, spares) = sync_channel(MAX_SPARE_BATCHES);
@@ -162,12 +179,12 @@ impl Ingest {
             },
             pids,
             is_shown: store.is_some(),
-            is_recorded: recorder.is_some(),
+            is_recorded: output.recorder.is_some() || output.keeper.is_some(),
         };
         let decoder = Arc::new(Mutex::new(Decoder::by_kind()));
         let consumer = Consumer {
             decoder: decoder.clone(),
-            recorder,
+            output,
             store,
             origin,
             spare,
@@ -416,9 +433,34 @@ fn health((process, pid, fill): (ProcessId, u32, u32)) -> Health {
     }
 }
 
+/// What takes the records unchanged: at most one of the two.
+struct Output {
+    recorder: Option<Recorder>,
+    keeper: Option<Keeper>,
+}
+
+impl Output {
+    /// What takes the records, and what checks conditions on them.
+    fn parts(&mut self) -> (Option<&mut dyn RawSink>, Option<&mut Watch>) {
+        if let Some(keeper) = &mut self.keeper {
+            let (hold, watch) = keeper.parts();
+            return (Some(hold), Some(watch));
+        }
+        let recorder = self.recorder.as_mut();
+        (recorder.map(|recorder| recorder as &mut dyn RawSink), None)
+    }
+
+    fn finish(self) -> Result<()> {
+        if let Some(keeper) = self.keeper {
+            return keeper.finish();
+        }
+        self.recorder.map_or(Ok(()), |recorder| Ok(recorder.finish()?))
+    }
+}
+
 struct Consumer {
     decoder: SharedDecoder,
-    recorder: Option<Recorder>,
+    output: Output,
     store: Option<Arc<Mutex<Store>>>,
     origin: OriginNote,
     spare: SyncSender<Batch>,
@@ -451,20 +493,25 @@ impl Consumer {
         for mut batch in batches {
             // Nobody else wants it but a reader of the past, now and then.
             let mut decoder = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut feeder = self.store.as_deref().map(|store| StoreFeeder {
+            let (recorder, watch) = self.output.parts();
+            let mut feeder = (self.store.is_some() || watch.is_some()).then(|| Feeder {
                 decoder: &mut decoder,
-                store,
+                needs_records: self.store.is_some() || watch.as_ref().is_some_and(|watch| watch.needs_records()),
+                store: self.store.as_deref(),
+                watch,
             });
-            match (&mut self.recorder, &mut feeder) {
+            match (recorder, &mut feeder) {
                 (Some(recorder), Some(feeder)) => batch.deliver(&mut Tee(feeder, recorder)),
                 (Some(recorder), None) => batch.deliver(recorder),
                 (None, Some(feeder)) => batch.deliver(feeder),
                 (None, None) => {}
             }
             self.waiting.fetch_sub(batch.size(), Ordering::Relaxed);
-            if let Some(mut feeder) = feeder {
+            if let Some(feeder) = &mut feeder {
                 feeder.hand_over();
-                let mut store = feeder.store.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+            if let Some(store) = &self.store {
+                let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
                 if !batch.health.is_empty() {
                     store.health(&batch.health);
                 }
@@ -478,13 +525,16 @@ impl Consumer {
             }
             decoder.clear();
             drop(decoder);
+            if let Some(keeper) = &mut self.output.keeper {
+                keeper.act();
+            }
             batch.clear();
             // What others send has no room to be filled. Of what a burst left only a few are kept.
             if batch.has_room() {
                 let _ = self.spare.try_send(batch);
             }
         }
-        self.recorder.map_or(Ok(()), |recorder| Ok(recorder.finish()?))
+        self.output.finish()
     }
 }
 
@@ -492,23 +542,31 @@ impl Consumer {
 /// screen that wants the store waits for no more than these.
 const PORTION_RECORDS: usize = 256;
 
-/// Decodes and hands what comes of it to the store, portion by portion.
-struct StoreFeeder<'a> {
+/// Decodes, and hands the items to the store and to the conditions, portion by portion.
+struct Feeder<'a> {
     decoder: &'a mut Decoder,
-    store: &'a Mutex<Store>,
+    store: Option<&'a Mutex<Store>>,
+    watch: Option<&'a mut Watch>,
+    /// Otherwise facts, readings and ends are enough, and decoding is spared.
+    needs_records: bool,
 }
 
-impl StoreFeeder<'_> {
+impl Feeder<'_> {
     fn hand_over(&mut self) {
         if self.decoder.pending() > 0 {
-            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-            store.take(&self.decoder.decoded());
+            let decoded = self.decoder.decoded();
+            if let Some(store) = self.store {
+                store.lock().unwrap_or_else(PoisonError::into_inner).take(&decoded);
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.take(&decoded);
+            }
             self.decoder.clear();
         }
     }
 }
 
-impl RawSink for StoreFeeder<'_> {
+impl RawSink for Feeder<'_> {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         self.decoder.take(process, raw);
         if self.decoder.pending() >= PORTION_RECORDS {
@@ -517,7 +575,7 @@ impl RawSink for StoreFeeder<'_> {
     }
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
-        let mut rest = slots;
+        let mut rest = if self.needs_records { slots } else { &[] };
         while !rest.is_empty() {
             let (portion, later) = split(rest, PORTION_RECORDS);
             self.decoder.records(process, thread, portion);

@@ -24,7 +24,14 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     let screen_look = appearance(look)?;
     let tty = open_terminal()?;
     let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
-    let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    let title = recordings.iter().map(|recording| {
+        let path = recording.path().display();
+        match recording.trigger() {
+            Some(trigger) => format!("{path}: {}", trigger.line()),
+            None => path.to_string(),
+        }
+    });
+    let title: Vec<String> = title.collect();
     let store = screen_look.store(Options {
         mode: Mode::Replay,
         title: title.join(" "),
@@ -49,6 +56,7 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     })?;
     let end_requested = end_requested()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
+    let paths_shown = paths.clone();
     let mut runner = EffectRunner::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
     ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
@@ -67,7 +75,8 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
         for line in &alignment {
             say(line);
         }
-        say_all(&replay.warnings(&title.join(" ")));
+        let names: Vec<String> = paths_shown.iter().map(|path| path.display().to_string()).collect();
+        say_all(&replay.warnings(&names.join(" ")));
     }
     Ok(())
 }

@@ -5,7 +5,9 @@ use crate::clocks::boottime;
 use crate::doctor;
 use crate::embedded;
 use crate::item::Exit;
+use crate::keep::{Keeper, Keeping};
 use crate::live::ingest::{Gauging, Ingest, IngestSender};
+use crate::log;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::process::exit_cause::{self, Seen};
 use crate::process::launch::{self, Output, Program};
@@ -14,7 +16,7 @@ use crate::process::reraise;
 use crate::process::supervise::{self, Terminal};
 use crate::prometheus::Endpoint;
 use crate::query::Filter;
-use crate::recording::{Recorder, Recording};
+use crate::recording::{Origin, Recorder, Recording};
 use crate::report::summary;
 use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::settings::Config;
@@ -23,10 +25,12 @@ use crate::ui;
 use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
+use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a program is run.
@@ -36,6 +40,10 @@ pub struct Job {
     pub recording: Option<PathBuf>,
     /// Bytes of records that the recording keeps, about; the oldest go first.
     pub most_bytes: Option<u64>,
+    /// Hold the last seconds, and write them when there is a reason, in place of a recording.
+    pub keeping: Option<Keeping>,
+    /// A signal that makes roctop write what it holds; it is not passed on.
+    pub keep_signal: Option<Signal>,
     /// Where the metrics are asked for.
     pub metrics: Option<std::net::SocketAddr>,
     /// Slots of an application thread's ring.
@@ -128,7 +136,8 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
     } else {
         launch::environment(&installed, session.path(), &program.path)
     };
-    let usual = if recorder.is_some() { RECORD_SLOTS } else { LIVE_SLOTS };
+    let is_recorded = recorder.is_some() || job.keeping.is_some();
+    let usual = if is_recorded { RECORD_SLOTS } else { LIVE_SLOTS };
     let slots = job.ring_slots.unwrap_or(usual);
     let preloaded = variables.iter_mut().find(|(name, _)| name == "LD_PRELOAD");
     if let Some((_, value)) = preloaded.filter(|_| !job.preload.is_empty()) {
@@ -197,7 +206,13 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         recorder,
     } = prepare(job, program)?;
     let is_recorded = recorder.is_some();
-    let is_added_up = !is_recorded || endpoint.is_some();
+    let keeper = job.keeping.clone().map(|keeping| {
+        let origin = Origin::here(&topology::read(Path::new("/")));
+        Keeper::start(keeping, program.words(), origin, session.path())
+    });
+    let keeper = keeper.transpose()?;
+    let is_kept = keeper.is_some();
+    let is_added_up = !(is_recorded || is_kept) || endpoint.is_some();
     let store = is_added_up.then(|| {
         Arc::new(Mutex::new(Store::new(Options {
             aliases: config.aliases,
@@ -206,31 +221,38 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         })))
     });
     if let (Some(endpoint), Some(store)) = (endpoint, &store) {
-        endpoint.serve(store.clone())?;
+        endpoint.serve(store.clone(), keeper.as_ref().map(Keeper::health))?;
     }
     let recorder = recorder.map(|recorder| recorder.reporting(say));
-    let ingest = Ingest::start(
-        Live::new(session.path()).owned(),
-        store.clone(),
-        recorder,
-        &job.gauging(),
-    )?;
+    let live = Live::new(session.path()).owned();
+    let signals = keeper.as_ref().map(Keeper::signals);
+    let ingest = match keeper {
+        Some(keeper) => Ingest::start_keeping(live, store.clone(), keeper, &job.gauging())?,
+        None => Ingest::start(live, store.clone(), recorder, &job.gauging())?,
+    };
+    let is_own_signal = |signal: Signal| match &signals {
+        Some(signals) if job.keep_signal == Some(signal) => {
+            signals.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+        _ => false,
+    };
 
     let command = launch::command(program, &variables, &job.output)?;
     let watch = job.watch(session.path(), &ingest)?;
     session.started();
-    let (exit, seen) = run_to_end(command, &session, &ingest.sender());
+    let (exit, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
     let missed = watch.and_then(Watch::stop);
     let read = ingest.stop();
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
 
     let exit = exit?;
-    let is_whole = !is_recorded || read.is_ok();
+    let is_whole = !(is_recorded || is_kept) || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
     let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
     // The summary says it where nothing was recorded.
-    let missed = missed.filter(|_| is_recorded);
+    let missed = missed.filter(|_| is_recorded || is_kept);
     let lines = [
         exit_cause::sentence(exit, &seen),
         in_flight,
@@ -242,7 +264,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     for line in lines.into_iter().flatten() {
         say(&line);
     }
-    match store.filter(|_| !is_recorded) {
+    match store.filter(|_| !(is_recorded || is_kept)) {
         Some(_) if job.no_collect => say("nothing was recorded, as --no-collect wants it"),
         Some(store) => sum_up(&store, filter),
         None => (),
@@ -267,7 +289,12 @@ fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
-fn run_to_end(command: Command, session: &SessionDir, sender: &IngestSender) -> (Result<Exit>, Seen) {
+fn run_to_end(
+    command: Command,
+    session: &SessionDir,
+    sender: &IngestSender,
+    is_own_signal: &dyn Fn(Signal) -> bool,
+) -> (Result<Exit>, Seen) {
     let mut pid = 0;
     let mut came = Vec::new();
     let starved = exit_cause::starved();
@@ -278,7 +305,13 @@ fn run_to_end(command: Command, session: &SessionDir, sender: &IngestSender) -> 
             pid = started;
             sender.started(pid);
         },
-        |signal, who| came.push((signal.as_raw(), who.to_owned())),
+        |signal, who| {
+            let is_own = is_own_signal(signal);
+            if !is_own {
+                came.push((signal.as_raw(), who.to_owned()));
+            }
+            is_own
+        },
     );
     let exit = ended.map(supervise::exit_of);
     if let Ok(exit) = &exit {
@@ -331,8 +364,7 @@ pub(crate) fn sum_up(store: &Mutex<Store>, filter: Filter) {
 
 /// One line on standard error.
 pub fn say(line: &str) {
-    // Nobody reads it when standard error is closed.
-    let _ = writeln!(std::io::stderr(), "roctop: {line}");
+    log::line(line);
 }
 
 /// Says several.

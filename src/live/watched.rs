@@ -86,6 +86,7 @@ pub(super) fn wait_for_end(
             watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
             watched.seen.came.push((signal.as_raw(), who.to_owned()));
             waker::wake();
+            false
         };
         let starved = exit_cause::starved();
         let ended = supervise::run_to_end(command, Terminal::Own, started, on_signal);

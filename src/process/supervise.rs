@@ -67,7 +67,7 @@ pub enum Terminal {
 }
 
 /// Starts the program and waits until it has ended. `started` gets its process id, `on_signal` each signal
-/// and who sent it, in words.
+/// and who sent it, in words; if it returns true, the signal was meant for roctop and is not passed on.
 ///
 /// Signals that were meant for the program go to it: TERM, HUP, USR1, USR2. INT and QUIT come from the terminal,
 /// which sends them to the program as well; they are passed on when there is no terminal, or when the program has one of
@@ -76,7 +76,7 @@ pub fn run_to_end(
     command: std::process::Command,
     terminal: Terminal,
     started: impl FnOnce(u32),
-    mut on_signal: impl FnMut(Signal, &str),
+    mut on_signal: impl FnMut(Signal, &str) -> bool,
 ) -> Result<ExitStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -111,16 +111,15 @@ pub fn run_to_end(
             let sender = of_it
                 .and_then(|origin| origin.process)
                 .filter(|process| process.pid > 0);
-            on_signal(
+            let is_own = on_signal(
                 signal,
                 &sender.map_or_else(
                     || "the terminal or the kernel".into(),
                     |sender| exit_cause::process(sender.pid),
                 ),
             );
-            if !(from_terminal && shares_terminal)
-                && let Some(pid) = Pid::from_raw(pid as i32)
-            {
+            let has_it = is_own || (from_terminal && shares_terminal);
+            if !has_it && let Some(pid) = Pid::from_raw(pid as i32) {
                 // The program may have ended just now: then nobody is left to signal.
                 let _ = kill_process(pid, signal);
             }

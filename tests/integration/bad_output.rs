@@ -165,6 +165,58 @@ fn a_recording_goes_on_when_there_is_room_again() {
 }
 
 #[test]
+fn a_flight_recorder_goes_on_when_the_disk_is_full() {
+    let Some(small) = Small::mount("full-keep", "100k") else {
+        return;
+    };
+    let (runs, own) = (small.0.join("runs"), env!("CARGO_BIN_EXE_roctop"));
+    let options = [
+        "--keep",
+        "2s",
+        "--after",
+        "1s",
+        "--keep-interval",
+        "0s",
+        "--on",
+        "dur(hipMemcpyAsync) > 1ns",
+    ];
+    let mut child = Command::new(own)
+        .args(["record", "-o", runs.to_str().unwrap()])
+        .args(options)
+        .args(["--", own, "__demo"])
+        .env("ROCTOP_DEMO_WORKER", "8")
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut next = |part: &str| {
+        let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(part)));
+        found.unwrap_or_else(|| panic!("no line with {part}")).unwrap()
+    };
+    let full = next("No space left");
+    assert!(
+        full.contains("nothing is left of") && full.contains("roctop goes on"),
+        "{full}"
+    );
+    let grown = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(&small.0)
+        .status();
+    assert!(grown.unwrap().success());
+    let written = next(" records");
+    drop(next("could not be written, for the reasons above"));
+    // The program ended well, a recording did not.
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let left = files(&runs);
+    assert!(!left.is_empty(), "{written}");
+    for path in left {
+        let replay = Recording::open(&path).unwrap().items(&mut |_| ()).unwrap();
+        assert!(replay.finished && replay.damaged == 0, "{}: {replay:?}", path.display());
+    }
+}
+
+#[test]
 fn a_disk_without_room_for_a_first_word_is_left_as_it_was() {
     let Some(small) = Small::mount("no-room", "64k") else {
         return;

@@ -20,6 +20,7 @@ mod export;
 mod gauges;
 mod hostile_recording;
 mod hostile_text;
+mod keep;
 mod kernel_names;
 mod launch;
 mod real_run_time;

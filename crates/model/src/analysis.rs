@@ -8,7 +8,7 @@ pub mod collectives;
 pub mod host;
 pub mod overhead;
 pub mod overlap;
-mod period;
+pub(crate) mod period;
 pub mod rules;
 pub mod steps;
 pub mod usage;

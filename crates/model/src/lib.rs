@@ -38,6 +38,7 @@ pub mod stats;
 pub mod table;
 pub mod thread_times;
 mod transfers;
+pub mod trigger;
 mod union;
 
 use std::collections::VecDeque;

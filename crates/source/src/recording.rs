@@ -9,19 +9,23 @@ mod block;
 mod cut;
 mod file;
 mod history;
+mod hold;
 mod index;
 mod merged;
 mod payload;
 mod reader;
 mod recover;
 mod segment;
+mod trigger;
 mod writer;
 
 pub use cut::cut;
 pub use history::{Gap, History, Outcome, Written};
+pub use hold::{Destination, Hold, HoldResult, HoldState, Written as WrittenHold};
 pub use merged::Merged;
 pub use reader::{Recording, Replay};
 pub use recover::{Recovered, recover};
+pub use trigger::{Kept, Trigger, adopt_partial, excess, kept};
 pub use writer::hostname;
 pub use writer::{Origin, Recorder};
 

@@ -2,6 +2,7 @@
 
 mod background;
 mod clearing;
+pub mod keep;
 mod live;
 mod missed;
 mod orphans;

@@ -53,6 +53,8 @@ pub mod control {
     pub const BEGAN: usize = 6;
     /// From when times on screen count, CLOCK_BOOTTIME ns, once there is a record; only viewers use it.
     pub const ORIGIN: usize = 7;
+    /// Number of a request to write what the session's roctop holds; only viewers use it.
+    pub const KEEP: usize = 8;
     /// Set in [`EXIT`] if a signal ended the program.
     pub const SIGNALED: u64 = 1 << 32;
 }

@@ -23,10 +23,10 @@ const FIRST_WINDOW: usize = 1 << 16;
 
 /// One kernel of a sequence.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kernel {
-    pub(super) what: u32,
-    pub(super) begin: Nanos,
-    pub(super) end: Nanos,
+pub(crate) struct Kernel {
+    pub(crate) what: u32,
+    pub(crate) begin: Nanos,
+    pub(crate) end: Nanos,
 }
 
 /// A repeating sequence.
@@ -35,18 +35,18 @@ pub struct Period {
     /// Kernels per repetition.
     pub length: usize,
     /// Word at its begin.
-    pub(super) anchor: u64,
+    pub(crate) anchor: u64,
     /// Share of the distances that equal this length exactly.
     pub same: f64,
 }
 
 /// Whether a distance is within an eighth of a period: branches differ in a few kernels.
-pub(super) const fn is_like(distance: usize, length: usize) -> bool {
+pub(crate) const fn is_like(distance: usize, length: usize) -> bool {
     distance.abs_diff(length) <= length / 8
 }
 
 /// The word that begins at each kernel; the last kernels begin none.
-pub(super) fn words(kernels: &[Kernel]) -> Vec<u64> {
+pub(crate) fn words(kernels: &[Kernel]) -> Vec<u64> {
     const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
     let value = |kernel: &Kernel| (u64::from(kernel.what) + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let leaves = BASE.wrapping_pow(CONTEXT as u32 - 1);
@@ -80,7 +80,7 @@ struct Word {
 }
 
 /// Period of the latest kernels, if they have one.
-pub(super) fn find(kernels: &[Kernel]) -> Option<Period> {
+pub(crate) fn find(kernels: &[Kernel]) -> Option<Period> {
     let mut window = FIRST_WINDOW.min(kernels.len());
     loop {
         let found = find_in(&kernels[kernels.len() - window..]);

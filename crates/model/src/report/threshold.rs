@@ -12,7 +12,7 @@ const MIN_MEDIAN_VALUES: u64 = 20;
 
 /// Measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
+pub(crate) enum Measure {
     P50,
     P95,
     P99,
@@ -29,16 +29,35 @@ enum Measure {
 }
 
 impl Measure {
-    fn is_time(self) -> bool {
+    pub(crate) fn is_time(self) -> bool {
         !matches!(
             self,
             Self::Calls | Self::Bytes | Self::Errors | Self::Lost | Self::Absent
         )
     }
+
+    /// Its value in these statistics of durations; `None` if they are too few or have no times.
+    pub(crate) fn of(self, stat: &Stat) -> Option<u64> {
+        match self {
+            Self::P50 => stat.quantiles.p50,
+            // With fewer than 20 (100) values, the maximum is the 95th (99th) percentile by nearest rank.
+            Self::P95 => stat.quantiles.p95.or((1..20).contains(&stat.timed).then_some(stat.max)),
+            Self::P99 => stat
+                .quantiles
+                .p99
+                .or((1..100).contains(&stat.timed).then_some(stat.max)),
+            Self::Min => (stat.timed > 0).then_some(stat.min),
+            Self::Max => (stat.timed > 0).then_some(stat.max),
+            Self::Average => stat.average(),
+            Self::Total => Some(stat.total),
+            Self::Calls => Some(stat.calls),
+            Self::Bytes | Self::Errors | Self::Lost | Self::Skew | Self::Absent => None,
+        }
+    }
 }
 
 /// Names of the measures.
-const MEASURES: [(&str, Measure); 14] = [
+pub(crate) const MEASURES: [(&str, Measure); 14] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -57,14 +76,26 @@ const MEASURES: [(&str, Measure); 14] = [
 
 /// Comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+pub(crate) enum Order {
     Above,
     AtLeast,
     Below,
     AtMost,
 }
 
-const ORDERS: [(&str, Order); 4] = [
+impl Order {
+    /// Whether the comparison is true.
+    pub(crate) fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+        }
+    }
+}
+
+pub(crate) const ORDERS: [(&str, Order); 4] = [
     (">=", Order::AtLeast),
     ("<=", Order::AtMost),
     (">", Order::Above),
@@ -284,22 +315,7 @@ impl Threshold {
     ///
     /// Errors: the reason why it is unknown.
     fn value(&self, name: &str, stat: &Stat) -> Result<f64, ThresholdError> {
-        let nanos = match self.measure {
-            Measure::P50 => stat.quantiles.p50,
-            // With fewer than 20 (100) values, the maximum is the 95th (99th) percentile by nearest rank.
-            Measure::P95 => stat.quantiles.p95.or((1..20).contains(&stat.timed).then_some(stat.max)),
-            Measure::P99 => stat
-                .quantiles
-                .p99
-                .or((1..100).contains(&stat.timed).then_some(stat.max)),
-            Measure::Min => (stat.timed > 0).then_some(stat.min),
-            Measure::Max => (stat.timed > 0).then_some(stat.max),
-            Measure::Average => stat.average(),
-            Measure::Total => Some(stat.total),
-            Measure::Calls => Some(stat.calls),
-            Measure::Bytes | Measure::Errors | Measure::Lost | Measure::Skew | Measure::Absent => None,
-        };
-        if let Some(nanos) = nanos {
+        if let Some(nanos) = self.measure.of(stat) {
             return Ok(nanos as f64);
         }
         let Stat { calls, timed, .. } = *stat;
@@ -323,19 +339,15 @@ impl Threshold {
 
     /// A line if the limit is exceeded.
     fn line_if_exceeded(&self, name: &str, value: f64) -> Option<String> {
-        let holds = match self.order {
-            Order::Above => value > self.limit,
-            Order::AtLeast => value >= self.limit,
-            Order::Below => value < self.limit,
-            Order::AtMost => value <= self.limit,
-        };
         let unit = if self.measure.is_time() { " ns" } else { "" };
-        holds.then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
+        self.order
+            .holds(value, self.limit)
+            .then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
     }
 }
 
 /// Parses a time as ns, or a plain number.
-fn limit(text: &str, is_time: bool) -> Option<f64> {
+pub(crate) fn limit(text: &str, is_time: bool) -> Option<f64> {
     let digits = text
         .find(|c: char| c != '.' && c != '_' && !c.is_ascii_digit())
         .unwrap_or(text.len());

@@ -139,6 +139,16 @@ pub(super) fn encode(kind: Kind, owner: Owner, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Gives an encoded block another process.
+pub(super) fn renumber(bytes: &mut [u8], process: u32) {
+    let Some((head, _)) = bytes.split_first_chunk_mut::<HEADER>() else {
+        return;
+    };
+    head[8..12].copy_from_slice(&process.to_le_bytes());
+    let sum = hash(&head[..HEADER - 4]);
+    head[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
+}
+
 /// Payload of a block, decompressed; `None` if it is damaged.
 pub(super) fn payload(head: Head, stored: &[u8]) -> Option<Vec<u8>> {
     if hash(stored) != head.payload_sum {

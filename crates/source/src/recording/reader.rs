@@ -5,7 +5,7 @@ use super::file::File;
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
-use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY};
+use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
@@ -27,6 +27,7 @@ pub struct Recording {
     host: String,
     boot: String,
     machines: Vec<(ProcessId, String)>,
+    trigger: Option<Trigger>,
 }
 
 impl Recording {
@@ -79,6 +80,9 @@ impl Recording {
             host: word("host"),
             boot: word("boot"),
             machines: machines.unwrap_or_else(|| vec![(ProcessId(0), word("boot"))]),
+            trigger: facts
+                .get("trigger")
+                .and_then(|trigger| serde_json::from_value(trigger.clone()).ok()),
         })
     }
 
@@ -90,6 +94,11 @@ impl Recording {
     /// The recorded command line.
     pub fn command(&self) -> &[String] {
         &self.command
+    }
+
+    /// Why it was written, if `roctop record --keep` wrote it.
+    pub const fn trigger(&self) -> Option<&Trigger> {
+        self.trigger.as_ref()
     }
 
     /// Host name of the machine that recorded it.

@@ -142,26 +142,33 @@ impl Segments {
     /// Writes a block to the file of its kind. After an error nothing was written, and the call may be repeated.
     pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
         let bytes = block::encode(kind, owner, payload);
-        if kind.stays() {
-            return self.facts.write(&bytes);
-        }
-        if self.is_ended {
-            self.rotate()?;
-        }
-        if self.current.is_full_for(&bytes) {
-            // Records refer to facts: after a kill, no record on disk may lack its process.
-            self.facts.flush()?;
-        }
-        let offset = self.current.bytes;
-        self.current.write(&bytes)?;
-        let (times, records) = if kind == Kind::RECORDS {
+        let content = if kind == Kind::RECORDS {
             Times::of(payload::slots(&payload::words(payload)))
         } else {
             (Times::default(), 0)
         };
+        self.append(kind, owner, &bytes, content)?;
         if kind == Kind::ENDED {
             self.ends.push((owner, payload.to_vec()));
         }
+        Ok(())
+    }
+
+    /// As [`Segments::write`], for an encoded block with the times and the number of its records.
+    pub(super) fn append(&mut self, kind: Kind, owner: Owner, bytes: &[u8], content: (Times, u32)) -> io::Result<()> {
+        if kind.stays() {
+            return self.facts.write(bytes);
+        }
+        if self.is_ended {
+            self.rotate()?;
+        }
+        if self.current.is_full_for(bytes) {
+            // Records refer to facts: after a kill, no record on disk may lack its process.
+            self.facts.flush()?;
+        }
+        let offset = self.current.bytes;
+        self.current.write(bytes)?;
+        let (times, records) = content;
         self.index.push(Entry {
             offset,
             stored: (bytes.len() - block::HEADER) as u32,

@@ -5,7 +5,7 @@ use super::history::Written;
 use super::index::Times;
 use super::payload;
 use super::segment::Segments;
-use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY};
+use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::record::Slot;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a thread's records at which they are written.
-const MAX_BLOCK_BYTES: usize = 256 << 10;
+pub(super) const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// Age at which they are written in any case.
 const MAX_BLOCK_AGE: Duration = Duration::from_millis(250);
 /// Bytes reserved for the end of a recording whose disk is full: buffered blocks, loss counts, the index.
@@ -38,6 +38,18 @@ pub struct Origin {
     pub topologies: Vec<(String, Vec<Node>)>,
     /// Boots on which processes ran, each with its first process; empty if it is the one above.
     pub machines: Vec<(ProcessId, String)>,
+}
+
+impl Origin {
+    /// This machine with these nodes.
+    pub fn here(nodes: &[Node]) -> Self {
+        Self {
+            host: hostname(),
+            boot: boot(),
+            topologies: vec![(hostname(), nodes.to_vec())],
+            machines: Vec::new(),
+        }
+    }
 }
 
 /// Recorder: writes the deliveries of a source to a recording.
@@ -71,13 +83,7 @@ impl Recorder {
     ///
     /// Errors: the directory exists and is not empty, or cannot be created.
     pub fn create(path: &Path, command: &[String], nodes: &[Node]) -> Result<Self> {
-        let here = Origin {
-            host: hostname(),
-            boot: boot(),
-            topologies: vec![(hostname(), nodes.to_vec())],
-            machines: Vec::new(),
-        };
-        Self::copy(path, command, &here)
+        Self::copy(path, command, &Origin::here(nodes))
     }
 
     /// As [`Recorder::create`], for records of another machine or recording.
@@ -98,7 +104,17 @@ impl Recorder {
     }
 
     /// Writes the manifest and the topologies.
-    fn write_manifest(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
+    pub(super) fn write_manifest(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
+        Self::write_manifest_of(path, command, origin, None)
+    }
+
+    /// The same with the reason why the recording was written.
+    pub(super) fn write_manifest_of(
+        path: &Path,
+        command: &[String],
+        origin: &Origin,
+        trigger: Option<&Trigger>,
+    ) -> Result<()> {
         let write =
             |name: &str, text: String| std::fs::write(path.join(name), text + "\n").map_err(Error::io(NO_ROOM, path));
         let mut manifest = serde_json::json!({
@@ -110,6 +126,9 @@ impl Recorder {
         });
         if !origin.machines.is_empty() {
             manifest["machines"] = serde_json::to_value(&origin.machines)?;
+        }
+        if let Some(trigger) = trigger {
+            manifest["trigger"] = serde_json::to_value(trigger)?;
         }
         let text = serde_json::to_string_pretty(&manifest)?;
         write(MANIFEST, text)?;

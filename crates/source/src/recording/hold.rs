@@ -1,0 +1,522 @@
+//! The last seconds of a session, held in memory as blocks of a recording, and written when there is a reason.
+//!
+//! Blocks of records are dropped when they are older than asked, or when memory is full, the oldest first. What names and dates
+//! records stays as long as their process: a recording that is written from here can be read alone. A writer runs on a separate
+//! thread; it shares the blocks, and blocks that it has not written yet count as held memory.
+
+use super::block::{self, Kind, Owner};
+use super::index::Times;
+use super::payload;
+use super::segment::Segments;
+use super::trigger::{Trigger, partial};
+use super::writer::{MAX_BLOCK_BYTES, Origin, Recorder};
+use crate::error::{Error, Result};
+use crate::sysfs;
+use roctop_ring::record::Slot;
+use roctop_trace::item::{Nanos, ProcessId};
+use roctop_trace::raw::{Raw, RawSink};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// Age at which records become a block.
+const MAX_BLOCK_AGE: Nanos = 250_000_000;
+
+/// An encoded block.
+struct Block {
+    kind: Kind,
+    owner: Owner,
+    bytes: Box<[u8]>,
+    content: (Times, u32),
+    /// When its first record was read, about.
+    from: Nanos,
+    /// When it was made.
+    at: Nanos,
+    /// Sum of the sizes of all blocks that exist.
+    alive: Arc<AtomicU64>,
+}
+
+impl Block {
+    /// Bytes of memory.
+    fn size(&self) -> u64 {
+        (self.bytes.len() + size_of::<Self>() + 2 * size_of::<usize>()) as u64
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(self.size(), Ordering::Relaxed);
+    }
+}
+
+/// What names and dates the records of a process.
+#[derive(Default)]
+struct Facts {
+    header: Vec<u8>,
+    texts: Vec<Vec<u8>>,
+    records: Vec<Vec<u8>>,
+    /// The first calibration sample, and those of the held time with the one before it.
+    first_sample: Option<Vec<u8>>,
+    samples: VecDeque<(Nanos, Vec<u8>)>,
+    /// Not yet passed to the writer.
+    new_texts: Vec<u8>,
+    new_records: Vec<u8>,
+    ended: Option<Nanos>,
+}
+
+impl Facts {
+    fn size(&self) -> u64 {
+        let chunks = self.texts.iter().chain(&self.records).map(Vec::len).sum::<usize>();
+        let samples: usize = self.samples.iter().map(|(_, sample)| sample.len() + 32).sum();
+        (self.header.len() + chunks + samples + self.new_texts.len() + self.new_records.len()) as u64
+    }
+}
+
+/// Appends a payload to the last chunk, or begins a new one.
+fn keep_chunk(chunks: &mut Vec<Vec<u8>>, bytes: &[u8]) {
+    match chunks.last_mut() {
+        Some(last) if last.len() + bytes.len() <= MAX_BLOCK_BYTES => last.extend_from_slice(bytes),
+        _ => chunks.push(bytes.to_vec()),
+    }
+}
+
+/// What is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HoldState {
+    /// Time from the oldest held record to now, ns.
+    pub span: Nanos,
+    /// Memory in use, bytes.
+    pub bytes: u64,
+    /// Whether records younger than asked were dropped, because memory was full.
+    pub is_short: bool,
+}
+
+/// Where a recording is written.
+pub struct Destination {
+    /// Its directory, which does not exist yet.
+    pub path: PathBuf,
+    /// The recorded command line.
+    pub command: Vec<String>,
+    /// The machine.
+    pub origin: Origin,
+    /// Why it is written.
+    pub trigger: Trigger,
+}
+
+/// A recording that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Records in it.
+    pub records: u64,
+    /// Records that are missing because the disk was slower than the program.
+    pub missing: u64,
+}
+
+/// How the writing of a recording ended.
+pub type HoldResult = Result<Written>;
+
+enum Message {
+    Block(Arc<Block>),
+    /// Why it was written, and how many records are missing.
+    End(Box<Trigger>, u64),
+}
+
+struct Output {
+    sender: Sender<Message>,
+    missing: BTreeMap<(u32, u32, u32), u64>,
+    writer: JoinHandle<HoldResult>,
+}
+
+/// The last seconds of a session.
+pub struct Hold {
+    keep: Nanos,
+    max_bytes: u64,
+    processes: BTreeMap<u32, Facts>,
+    records: BTreeMap<(u32, u32, u32), Vec<u8>>,
+    lost: BTreeMap<(u32, u32, u32), u64>,
+    blocks: VecDeque<Arc<Block>>,
+    alive: Arc<AtomicU64>,
+    now: Nanos,
+    flushed: Nanos,
+    /// When a block younger than asked was dropped last.
+    cut: Option<Nanos>,
+    output: Option<Output>,
+}
+
+impl Hold {
+    /// Holds `keep` ns in at most `max_bytes` of memory, about.
+    pub fn new(keep: Nanos, max_bytes: u64) -> Self {
+        Self {
+            keep,
+            max_bytes,
+            processes: BTreeMap::new(),
+            records: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            blocks: VecDeque::new(),
+            alive: Arc::default(),
+            now: 0,
+            flushed: 0,
+            cut: None,
+            output: None,
+        }
+    }
+
+    /// What is held now.
+    pub fn state(&self) -> HoldState {
+        let oldest = self.blocks.front().map_or(self.now, |block| block.from);
+        let span = self.now.saturating_sub(oldest).min(self.keep);
+        HoldState {
+            span,
+            bytes: self.bytes(),
+            is_short: self.cut.is_some_and(|at| at.saturating_add(self.keep) > self.now),
+        }
+    }
+
+    /// Time of the last poll, CLOCK_BOOTTIME.
+    pub const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn bytes(&self) -> u64 {
+        let facts: u64 = self.processes.values().map(Facts::size).sum();
+        let waiting: usize = self.records.values().map(Vec::capacity).sum();
+        self.alive.load(Ordering::Relaxed) + facts + waiting as u64
+    }
+
+    /// Starts to write what is held, and all that comes until [`Hold::end`].
+    ///
+    /// Errors: a recording is being written already, or no thread can be started.
+    pub fn begin(&mut self, to: Destination) -> io::Result<()> {
+        if self.output.is_some() {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        self.flush();
+        let (sender, blocks) = channel();
+        for block in self.facts().into_iter().chain(self.blocks.iter().cloned()) {
+            // The receiver is here.
+            let _ = sender.send(Message::Block(block));
+        }
+        let writer = std::thread::Builder::new()
+            .name("keep".into())
+            .spawn(move || write(&to, &blocks))?;
+        self.output = Some(Output {
+            sender,
+            missing: BTreeMap::new(),
+            writer,
+        });
+        Ok(())
+    }
+
+    /// Ends the recording; its thread writes the rest. `trigger` replaces the one with which it began.
+    pub fn end(&mut self, trigger: Trigger) -> Option<JoinHandle<HoldResult>> {
+        self.flush();
+        let mut output = self.output.take()?;
+        let mut missing = 0;
+        for ((process, thread, tid), records) in std::mem::take(&mut output.missing) {
+            missing += records;
+            let owner = Owner { process, thread, tid };
+            let block = self.block(Kind::LOST, owner, &records.to_le_bytes(), self.now);
+            let _ = output.sender.send(Message::Block(block));
+        }
+        // A writer that failed has ended, and its result says why.
+        let _ = output.sender.send(Message::End(Box::new(trigger), missing));
+        Some(output.writer)
+    }
+
+    /// Whether the writer has ended before its end was asked for: it has failed.
+    pub fn has_failed(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output.writer.is_finished())
+    }
+
+    /// All facts, as blocks.
+    fn facts(&self) -> Vec<Arc<Block>> {
+        let mut blocks = Vec::new();
+        for (&process, known) in &self.processes {
+            let owner = Owner {
+                process,
+                ..Owner::default()
+            };
+            let mut put = |kind, payload: &[u8]| {
+                if !payload.is_empty() {
+                    blocks.push(self.block(kind, owner, payload, self.now));
+                }
+            };
+            put(Kind::PROCESS, &known.header);
+            known.texts.iter().for_each(|texts| put(Kind::TEXTS, texts));
+            known.records.iter().for_each(|facts| put(Kind::FACTS, facts));
+            known
+                .first_sample
+                .iter()
+                .for_each(|sample| put(Kind::CALIBRATION, sample));
+            known
+                .samples
+                .iter()
+                .for_each(|(_, sample)| put(Kind::CALIBRATION, sample));
+        }
+        blocks
+    }
+
+    fn block(&self, kind: Kind, owner: Owner, payload: &[u8], from: Nanos) -> Arc<Block> {
+        let content = if kind == Kind::RECORDS {
+            Times::of(payload::slots(&payload::words(payload)))
+        } else {
+            (Times::default(), 0)
+        };
+        let block = Block {
+            kind,
+            owner,
+            bytes: block::encode(kind, owner, payload).into(),
+            content,
+            from,
+            at: self.now,
+            alive: self.alive.clone(),
+        };
+        self.alive.fetch_add(block.size(), Ordering::Relaxed);
+        Arc::new(block)
+    }
+
+    /// Holds a block, and passes it to the writer.
+    fn push(&mut self, kind: Kind, owner: Owner, payload: &[u8], from: Nanos) {
+        let block = self.block(kind, owner, payload, from);
+        self.make_room();
+        let is_full = self.bytes() > self.max_bytes;
+        if is_full && self.output.is_some() {
+            // The writer is behind and has all the memory: what cannot be held cannot be written.
+            self.cut = Some(self.now);
+            if let Some(output) = &mut self.output {
+                let key = (owner.process, owner.thread, owner.tid);
+                *output.missing.entry(key).or_default() += u64::from(block.content.1);
+            }
+            return;
+        }
+        self.send(&block);
+        self.blocks.push_back(block);
+    }
+
+    /// Passes a block to the writer, if there is one.
+    fn send(&self, block: &Arc<Block>) {
+        if let Some(output) = &self.output {
+            // A writer that failed has ended; it is noticed by its result.
+            let _ = output.sender.send(Message::Block(block.clone()));
+        }
+    }
+
+    /// Drops what is too old, and the oldest while there is too much.
+    fn make_room(&mut self) {
+        let from = self.now.saturating_sub(self.keep);
+        while self.blocks.front().is_some_and(|block| block.at < from) {
+            self.blocks.pop_front();
+        }
+        if self.bytes() > self.max_bytes {
+            while self.bytes() > self.max_bytes && self.blocks.pop_front().is_some() {}
+            self.cut = Some(self.now);
+        }
+        for known in self.processes.values_mut() {
+            // The one before the held time stays, so that times can be interpolated.
+            while known.samples.get(1).is_some_and(|(at, _)| *at < from) {
+                known.samples.pop_front();
+            }
+        }
+        self.processes
+            .retain(|_, known| known.ended.is_none_or(|at| at >= from));
+    }
+
+    fn flush_facts(&mut self, process: u32) {
+        let Some(known) = self.processes.get_mut(&process) else {
+            return;
+        };
+        let new_texts = std::mem::take(&mut known.new_texts);
+        let new_facts = std::mem::take(&mut known.new_records);
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
+        for (kind, payload) in [(Kind::TEXTS, new_texts), (Kind::FACTS, new_facts)] {
+            if payload.is_empty() {
+                continue;
+            }
+            if let Some(known) = self.processes.get_mut(&process) {
+                let chunks = if kind == Kind::TEXTS {
+                    &mut known.texts
+                } else {
+                    &mut known.records
+                };
+                keep_chunk(chunks, &payload);
+            }
+            if self.output.is_some() {
+                self.send(&self.block(kind, owner, &payload, self.now));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let processes: Vec<u32> = self.processes.keys().copied().collect();
+        for process in processes {
+            self.flush_facts(process);
+        }
+        let from = self.flushed;
+        for ((process, thread, tid), slots) in std::mem::take(&mut self.records) {
+            self.push(Kind::RECORDS, Owner { process, thread, tid }, &slots, from);
+        }
+        for ((process, thread, tid), records) in std::mem::take(&mut self.lost) {
+            self.push(Kind::LOST, Owner { process, thread, tid }, &records.to_le_bytes(), from);
+        }
+        self.flushed = self.now;
+    }
+
+    fn record(&mut self, process: u32, thread: roctop_ring::reader::Thread, slots: &[Slot]) {
+        let key = (process, thread.index, thread.tid);
+        let bytes = self.records.entry(key).or_default();
+        payload::put_slots(bytes, slots);
+        if bytes.len() >= MAX_BLOCK_BYTES {
+            let bytes = std::mem::take(bytes);
+            self.flush_facts(process);
+            let owner = Owner {
+                process,
+                thread: thread.index,
+                tid: thread.tid,
+            };
+            self.push(Kind::RECORDS, owner, &bytes, self.flushed);
+        }
+    }
+}
+
+impl RawSink for Hold {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let process = process.0;
+        let owner = Owner {
+            process,
+            ..Owner::default()
+        };
+        let now = self.now;
+        match raw {
+            Raw::Header(header) => {
+                let header = header.encode();
+                self.send(&self.block(Kind::PROCESS, owner, &header, now));
+                self.processes.entry(process).or_default().header = header;
+            }
+            Raw::Text(id, text) => {
+                let known = self.processes.entry(process).or_default();
+                payload::put_text(&mut known.new_texts, *id, text);
+                if known.new_texts.len() >= MAX_BLOCK_BYTES {
+                    self.flush_facts(process);
+                }
+            }
+            Raw::Fact(slots) => {
+                let known = self.processes.entry(process).or_default();
+                payload::put_slots(&mut known.new_records, slots);
+                if known.new_records.len() >= MAX_BLOCK_BYTES {
+                    self.flush_facts(process);
+                }
+            }
+            Raw::Calibration(words) => {
+                let sample = payload::bytes(&words[..]);
+                self.send(&self.block(Kind::CALIBRATION, owner, &sample, now));
+                let known = self.processes.entry(process).or_default();
+                if known.first_sample.is_none() {
+                    known.first_sample = Some(sample);
+                } else {
+                    known.samples.push_back((now, sample));
+                }
+            }
+            Raw::Record(thread, slots) => self.record(process, *thread, slots),
+            Raw::Lost(thread, records) => {
+                let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
+                *lost = lost.saturating_add(*records);
+            }
+            Raw::Counters(words) => {
+                self.flush_facts(process);
+                self.push(Kind::COUNTERS, owner, &payload::bytes(words), now);
+            }
+            Raw::Open(work) => {
+                self.flush_facts(process);
+                self.push(Kind::OPEN, owner, &payload::open(work), now);
+            }
+            Raw::Ended(exit, at) => {
+                self.flush();
+                self.push(Kind::ENDED, owner, &payload::ended(*exit, *at), now);
+                self.processes.entry(process).or_default().ended = Some(self.now.max(*at));
+            }
+            Raw::Output(bytes) => self.push(Kind::OUTPUT, owner, bytes, now),
+            Raw::Gauges(samples) => self.push(Kind::GAUGES, owner, &sysfs::store::encode(samples), now),
+            Raw::ThreadTimes(readings) => self.push(Kind::THREAD_TIMES, owner, &payload::thread_times(readings), now),
+            Raw::Now(at) => {
+                self.now = self.now.max(*at);
+                if self.now.saturating_sub(self.flushed) >= MAX_BLOCK_AGE {
+                    self.flush();
+                    self.push(Kind::NOW, owner, &at.to_le_bytes(), self.now);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a recording below a temporary name, and renames it at its end. After an error nothing is left of it, so that a full
+/// disk has room again.
+fn write(to: &Destination, blocks: &Receiver<Message>) -> Result<Written> {
+    let temporary = partial(&to.path, std::process::id());
+    let written = write_below(&temporary, to, blocks).and_then(|written| {
+        std::fs::rename(&temporary, &to.path).map_err(Error::io("cannot name the recording", &to.path))?;
+        Ok(written)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_dir_all(&temporary);
+    }
+    written
+}
+
+fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Result<Written> {
+    let failed = |source| Error::io("cannot write the recording", &to.path)(source);
+    std::fs::create_dir_all(path).map_err(failed)?;
+    Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&to.trigger))?;
+    let mut segments = Segments::create(path, 1)?;
+    // Processes that ended long ago leave no gaps in the numbers.
+    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut written = Written {
+        path: to.path.clone(),
+        records: 0,
+        missing: 0,
+    };
+    let mut trigger = None;
+    for message in blocks {
+        let block = match message {
+            Message::Block(block) => block,
+            Message::End(last, missing) => {
+                written.missing = missing;
+                trigger = Some(last);
+                break;
+            }
+        };
+        let next = numbers.len() as u32;
+        let is_of_none = matches!(block.kind, Kind::NOW | Kind::GAUGES | Kind::OUTPUT);
+        let process = if is_of_none {
+            0
+        } else {
+            *numbers.entry(block.owner.process).or_insert(next)
+        };
+        let owner = Owner { process, ..block.owner };
+        let appended = if process == block.owner.process {
+            segments.append(block.kind, owner, &block.bytes, block.content)
+        } else {
+            let mut bytes = block.bytes.to_vec();
+            block::renumber(&mut bytes, process);
+            segments.append(block.kind, owner, &bytes, block.content)
+        };
+        appended.map_err(failed)?;
+        written.records += u64::from(block.content.1);
+    }
+    segments
+        .write(Kind::FINISHED, Owner::default(), &[])
+        .and_then(|()| segments.end())
+        .map_err(failed)?;
+    if let Some(trigger) = trigger {
+        Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&trigger))?;
+    }
+    Ok(written)
+}
