@@ -76,7 +76,9 @@ static void wait_for_other(hipStream_t stream) {
 
 static void end_round() {
   LAUNCH(brief, 1, 64, 0, first, data[0]);
+  uint64_t launched = now();
   OK(hipStreamSynchronize, first);
+  phases.push_back({"queued", launched, now()});
 }
 
 static void by_event() {

@@ -11,6 +11,7 @@ use parquet::file::statistics::Statistics;
 use parquet::record::{Row, RowAccessor};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::sync::OnceLock;
 
 const RANKS: u32 = 1000;
@@ -19,7 +20,7 @@ const HOSTS: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
 const MOST_SEPARATE: usize = 63;
 
 /// The recording of each rank.
-fn recordings(place: &Path) -> Vec<PathBuf> {
+fn recordings(place: &Path, ranks: u32) -> Vec<PathBuf> {
     let recording = |rank: u32| {
         let path = place.join(format!("run/rank-{rank:04}"));
         let made = Made {
@@ -35,13 +36,17 @@ fn recordings(place: &Path) -> Vec<PathBuf> {
         make(&path, &made);
         path
     };
-    (0..RANKS).map(recording).collect()
+    (0..ranks).map(recording).collect()
+}
+
+fn try_export(recordings: &[PathBuf], out: &Path) -> Output {
+    let paths: Vec<&str> = recordings.iter().map(|path| path.to_str().unwrap()).collect();
+    let options = ["--format", "parquet", "-d", out.to_str().unwrap()];
+    roctop(&[&["export"], &paths[..], &options].concat())
 }
 
 fn export(recordings: &[PathBuf], out: &Path) {
-    let paths: Vec<&str> = recordings.iter().map(|path| path.to_str().unwrap()).collect();
-    let options = ["--format", "parquet", "-d", out.to_str().unwrap()];
-    let output = roctop(&[&["export"], &paths[..], &options].concat());
+    let output = try_export(recordings, out);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -50,7 +55,7 @@ fn layouts() -> &'static [PathBuf; 2] {
     static LAYOUTS: OnceLock<[PathBuf; 2]> = OnceLock::new();
     LAYOUTS.get_or_init(|| {
         let place = place("ranks");
-        let recordings = recordings(&place);
+        let recordings = recordings(&place, RANKS);
         let [shared, separate] = ["shared", "separate"].map(|name| place.join(name));
         export(&recordings, &shared);
         for some in recordings.chunks(MOST_SEPARATE) {
@@ -153,6 +158,27 @@ fn from_64_ranks_on_the_ranks_of_a_host_share_files() {
     assert_eq!(shared.groups, separate.groups);
     let left = std::fs::read_dir(layouts()[0].join("parquet/kind=hip_api/host=n0")).unwrap();
     assert_eq!(left.count(), 1, "no temporary file");
+}
+
+#[test]
+fn a_folder_has_one_layout() {
+    let place = place("one-layout");
+    let (recordings, out) = (recordings(&place, 64), place.join("out"));
+    export(&recordings[..MOST_SEPARATE], &out);
+    export(&recordings, &out);
+    let tables = read(&out);
+    assert_eq!(tables.rows.len(), 64 * 4);
+    assert!(
+        parquet_files(&out.join("parquet"))
+            .iter()
+            .all(|path| parts(path).2.is_none())
+    );
+    // The shared files have a rank that this export has not.
+    let output = try_export(&recordings[..MOST_SEPARATE], &out);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("choose another folder"), "{errors}");
+    assert_eq!(read(&out).rows, tables.rows);
 }
 
 /// Code blocks of a language in the recipes.
