@@ -2,6 +2,7 @@
 
 use super::{Kept, entries, said};
 use crate::kit::rig::{Rig, rig};
+use roctop::recording::Recording;
 use roctop::units;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ struct Case {
     has_event: fn(&Kept) -> bool,
 }
 
-const STUCK: &[(&str, &str)] = &[("EMULATED_GPU_BY_NAME", "stuck=3000000000")];
+const STUCK: &[(&str, &str)] = &[("EMULATED_GPU_BY_NAME", "stuck=5000000000")];
 const BY_SIZE: &[(&str, &str)] = &[("EMULATED_GPU_PER_WORKGROUP_NS", "1000")];
 
 fn has_call(kept: &Kept, name: &str, is_wanted: impl Fn(&roctop::item::ApiCall) -> bool) -> bool {
@@ -87,7 +88,8 @@ const CASES: [Case; 12] = [
         options: &[],
         machine: STUCK,
         has_event: |kept| {
-            longest(kept) > 2_900_000_000 || kept.run.kernels.iter().any(|kernel| *kernel.name == *"stuck")
+            let in_flight = Recording::open(&kept.path).unwrap().in_flight().unwrap();
+            in_flight > 0 && kept.trigger.reason.starts_with("stuck on GPU0")
         },
     },
     Case {
