@@ -1,10 +1,13 @@
 //! All readers of foreign text and bytes, except rings and recordings: valid inputs, and the properties that must hold
 //! for any input. The test that changes them and replays the kept inputs uses this too.
 
+use roctop::ask::protocol::{self, Form, Response, written};
 use roctop::counters::request;
 use roctop::export::options::parse_range;
 use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
+use roctop::model::ask::{Id, Question};
+use roctop::model::{Fresh, Options, Snapshot};
 use roctop::pc_sampling::SamplingRequest;
 use roctop::process::elf::kind;
 use roctop::query::{self, Field, Filter};
@@ -14,11 +17,14 @@ use roctop::rocprofv3::jobs_of;
 use roctop::settings::Config;
 use roctop::sysfs::gpu_metrics::{REVISIONS, Table, layout};
 use roctop::sysfs::{Metric, Sample, fdinfo, store, text};
+use roctop::ui::ask::{Source, answer};
 use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
+use roctop::ui::{Msg, Ui, update};
 use roctop_scenario::Scenario;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A reader.
 pub(crate) struct Parser {
@@ -94,6 +100,13 @@ parsers! {
     driver_text: ["0: 300Mhz\n1: 1725Mhz *\n", "0x10", "10 20 256\n", "16.0 GT/s PCIe\n"];
     keys: ["a\u{1b}[A\u{1b}[<0;5;3M\u{1b}]11;rgb:ffff/ffff/dddd\u{7}é\u{1b}[5~\u{1b}"];
     manifest: [r#"{"format":1,"command":["./app","-x"],"host":"node","boot":"b"}"#];
+    question: [
+        "top kernels where dev=0 & dur>1ms in last 10s by p99 limit 5", "top kernels by stream", "slowest calls in \"step 1\"",
+        "top ranges where \"by limit\" step 1..2", "compare 10ms..20ms with 30ms..40ms", "compare last 10ms with 60ms ago",
+        "compare step 1 with 2", "gaps in 10ms..", "errors by err", "status", "hang where pid=4242", "top copies where @big by bw",
+    ];
+    ask_request: [r#"{"question":"steps where dur>1ms limit 3","form":"json","follow":true}"#, r#"{"question":"status"}"#];
+    answer_id: ["kernels:3fa9c2d17b", "launch:1000012345678", "span:1000012345678-1000012999999"];
 }
 
 /// The headers of a program.
@@ -304,6 +317,63 @@ fn manifest(bytes: &[u8]) {
             let _ = (recording.command().len(), recording.host().len(), recording.nodes());
         }
     });
+}
+
+/// A fifth of a second of the training loop.
+fn training() -> Arc<Snapshot> {
+    thread_local!(static TRAINING: Arc<Snapshot> = {
+        let scenario = Scenario::parse(include_str!("../tests/scenarios/training.toml")).expect("a scenario");
+        scenario.store(Options::default(), 200_000_000).snapshot(Fresh::All)
+    });
+    TRAINING.with(Arc::clone)
+}
+
+fn question(bytes: &[u8]) {
+    let source = utf8(bytes);
+    let presets = [("big".to_owned(), "bytes>1KiB".to_owned())];
+    let (snap, length) = (training(), source.chars().count());
+    let asked = match Question::parse(&source, &presets) {
+        Ok(asked) => asked,
+        Err(error) => return assert!(error.column <= length && !error.message.is_empty()),
+    };
+    for most in [usize::MAX / 2, 10] {
+        let mut from = Source {
+            snap: &snap,
+            most,
+            reread: None,
+        };
+        match answer(&asked, &mut from) {
+            Ok(found) => {
+                assert!(found.rows.len() <= asked.limit && found.rows.len() <= found.count);
+                assert!(found.rows.iter().all(|row| row.cells.len() == found.columns.len()));
+                for form in [Form::Table, Form::Csv, Form::Json] {
+                    assert!(!written(&found, form).is_empty());
+                }
+            }
+            Err(error) => assert!(error.column <= length.max(8) && !error.message.is_empty()),
+        }
+    }
+}
+
+fn ask_request(bytes: &[u8]) {
+    match protocol::request(bytes) {
+        Ok(asked) => {
+            let line = protocol::response(&asked, &training(), &[]).line();
+            assert!(line.ends_with(b"\n") && serde_json::from_slice::<Response>(&line).is_ok());
+        }
+        Err(message) => assert!(!message.is_empty()),
+    }
+}
+
+fn answer_id(bytes: &[u8]) {
+    if let Ok(id) = utf8(bytes).parse::<Id>() {
+        assert_eq!(id.to_string().parse(), Ok(id.clone()));
+        let snap = training();
+        let mut ui = Ui::new(snap.mode);
+        update(&mut ui, &snap, Msg::Resize(120, 36));
+        ui.at = Some(id);
+        update(&mut ui, &snap, Msg::Tick);
+    }
 }
 
 /// A directory that is removed with its thread.

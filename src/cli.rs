@@ -1,10 +1,12 @@
 //! The command line as typed.
 
+mod ask;
 mod look;
 mod program;
 mod recordings;
 pub mod usage_error;
 
+pub use ask::{Ask, AskFormat};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat};
@@ -161,7 +163,8 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop open run
   roctop open runs/*                            all ranks on one clock
-  roctop open run --range 1.5s..2s")]
+  roctop open run --range 1.5s..2s
+  roctop open run --at kernels:3fa9c2d17b       a row of an answer of 'roctop ask'")]
     Open(Open),
     /// Write a recording's records to files that other tools read.
     #[command(after_help = "Examples:
@@ -193,6 +196,14 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop diff before after")]
     Diff(Diff),
+    /// Answer a question about a running session or a recording.
+    #[command(after_help = "Examples:
+  roctop ask run 'top kernels where dev=0 in last 10s'
+  roctop ask run 'slowest copies where dir=h2d limit 5'
+  roctop ask 4242 'hang'                        a session, by a process of it
+  roctop ask run 'top calls by p99' --format json
+docs/ask.md has the language.")]
+    Ask(Ask),
     /// Write a stretch of time as a separate recording.
     #[command(after_help = "Examples:
   roctop cut run --range 1.5s..2s -o part")]

@@ -1,5 +1,6 @@
 //! What each subcommand does: options in, exit code out.
 
+pub mod ask;
 pub mod devices;
 pub mod failure;
 mod recordings;
@@ -7,6 +8,7 @@ mod start;
 
 use crate::cli;
 use crate::cli::usage_error::UsageError;
+pub use crate::commands::ask::ask;
 pub use crate::commands::devices::devices;
 use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
@@ -191,19 +193,24 @@ fn the_session(which: Option<&str>, command: &str) -> Result<PathBuf> {
             session.name() == which || session.processes.iter().any(has_pid)
         });
     }
-    match (&found[..], which) {
-        ([one], _) => Ok(one.path.clone()),
-        ([], Some(which)) => {
+    match (found.len(), which) {
+        (1, _) => Ok(found.remove(0).path),
+        (0, Some(which)) if command == "ask" => {
+            bail!(
+                "there is no recording and no session {which}, and no program with that process id in one; 'roctop' lists sessions"
+            )
+        }
+        (0, Some(which)) => {
             bail!("there is no session {which}, and no program with that process id in one; 'roctop' lists them")
         }
-        ([], None) => bail!("no session is running; 'roctop ./app' starts one"),
-        (many, _) => {
-            let listed = many.iter().map(|session| {
+        (0, None) => bail!("no session is running; 'roctop ./app' starts one"),
+        (count, _) => {
+            let listed = found.iter().map(|session| {
                 let words = session.processes.first().map_or("", |known| &known.1);
                 format!("\n  roctop {command} {}   {words}", session.name())
             });
             let listed: String = listed.collect();
-            bail!("{} sessions are running; name one of them:{listed}", many.len())
+            bail!("{count} sessions are running; name one of them:{listed}")
         }
     }
 }

@@ -16,6 +16,7 @@ pub use roctop_trace::{
 };
 pub use roctop_tui::{self as ui, waker};
 
+pub mod ask;
 pub mod cli;
 pub mod commands;
 pub mod counters;

@@ -39,6 +39,9 @@ pub struct Open {
     /// Only records of this time, as 1.5s..2s after the beginning: the index finds them.
     #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range)]
     pub range: Option<(u64, u64)>,
+    /// Go to the row of this id, from an answer of 'roctop ask'.
+    #[arg(long, value_name = "ID")]
+    pub at: Option<crate::model::ask::Id>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,

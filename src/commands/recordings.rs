@@ -8,9 +8,10 @@ use crate::export::hosts::Hosts;
 use crate::export::options::{Choice, KernelNames, Layout};
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
+use crate::kernel_name::Aliases;
 use crate::live;
 use crate::live::run::{say, say_all};
-use crate::model::{Fresh, Mode, Options, Snapshot, Store};
+use crate::model::{Fresh, Mode, Narrowing, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::recording;
 use crate::recording::{Merged, Origin, Recorder, Recording};
@@ -87,7 +88,7 @@ pub fn open(options: &cli::Open) -> Result<u8> {
     if !std::io::stdout().is_terminal() {
         bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
     }
-    live::replay(recordings, &options.look, options.range)?;
+    live::replay(recordings, &options.look, options.range, options.at.clone())?;
     Ok(0)
 }
 
@@ -180,31 +181,57 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     Ok(code)
 }
 
+/// Recordings, and what is known at their end.
+pub(super) struct Recorded<'a> {
+    whole: Merged<'a>,
+    pub(super) snapshot: Arc<Snapshot>,
+    aliases: Aliases,
+}
+
+impl<'a> Recorded<'a> {
+    /// Reads all of them.
+    pub(super) fn read(recordings: &'a [Recording]) -> Result<Self> {
+        let whole = merged(recordings)?;
+        let title = match recordings {
+            [one] => match one.trigger() {
+                Some(trigger) => format!("{}; {}", one.command().join(" "), trigger.line()),
+                None => one.command().join(" "),
+            },
+            many => names(many),
+        };
+        let config = Config::load()?;
+        let mut store = Store::new(Options {
+            mode: Mode::Replay,
+            title,
+            aliases: config.aliases.clone(),
+            thresholds: config.thresholds,
+            ..Options::default()
+        });
+        let progress = Progress::new();
+        progress.begin("reading", whole.bytes());
+        let replay = whole.items(None, &mut |bytes| progress.add(bytes), &mut |items| {
+            store.apply_all(&items);
+        })?;
+        drop(progress);
+        say_all(&replay.warnings(&names(recordings)));
+        Ok(Self {
+            whole,
+            snapshot: store.snapshot(Fresh::All),
+            aliases: config.aliases,
+        })
+    }
+
+    /// The records that ended in a stretch of time, read again.
+    pub(super) fn narrowed(&self, span: Span) -> Result<Snapshot> {
+        let mut narrowing = Narrowing::of_records(span).with_aliases(self.aliases.clone());
+        self.whole
+            .items(Some(span), &mut |_| (), &mut |items| narrowing.take(&items))?;
+        Ok(narrowing.finish(&self.snapshot))
+    }
+}
+
 fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
-    let whole = merged(recordings)?;
-    let title = match recordings {
-        [one] => match one.trigger() {
-            Some(trigger) => format!("{}; {}", one.command().join(" "), trigger.line()),
-            None => one.command().join(" "),
-        },
-        many => names(many),
-    };
-    let config = Config::load()?;
-    let mut store = Store::new(Options {
-        mode: Mode::Replay,
-        title,
-        aliases: config.aliases,
-        thresholds: config.thresholds,
-        ..Options::default()
-    });
-    let progress = Progress::new();
-    progress.begin("reading", whole.bytes());
-    let replay = whole.items(None, &mut |bytes| progress.add(bytes), &mut |items| {
-        store.apply_all(&items);
-    })?;
-    drop(progress);
-    say_all(&replay.warnings(&names(recordings)));
-    Ok(store.snapshot(Fresh::All))
+    Ok(Recorded::read(recordings)?.snapshot)
 }
 
 /// What is known at the end of some recordings, as one.

@@ -67,7 +67,7 @@ fn act(action: &StartAction, look: &cli::Look) -> Result<Option<String>> {
         }
         StartAction::Open(line) => {
             let recordings = recordings::open_all(&paths(line)?)?;
-            crate::live::replay(recordings, look, None)?;
+            crate::live::replay(recordings, look, None, None)?;
             Ok(None)
         }
         StartAction::None | StartAction::Redraw | StartAction::Suspend | StartAction::Quit => Ok(None),

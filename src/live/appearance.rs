@@ -114,6 +114,7 @@ pub(super) fn appearance(look: &Look) -> Result<Appearance> {
             most_bytes: most_bytes.filter(|most| *most > 0),
             grace: defaults.grace,
             detached: Detached::default(),
+            at: None,
         },
         aliases: config.aliases,
         thresholds: config.thresholds,

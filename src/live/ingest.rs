@@ -6,6 +6,7 @@
 use super::past::SharedDecoder;
 use super::schedule::{Schedule, Step};
 use super::thread_times::{self, Threads};
+use crate::ask::server::Asked;
 use crate::clocks::{boottime, of_thread};
 use crate::decode::Decoder;
 use crate::gauge::metric::Sample;
@@ -124,7 +125,19 @@ impl Ingest {
         recorder: Option<Recorder>,
         gauging: &Gauging,
     ) -> Result<Self> {
-        Self::start_into(live, store, Output { recorder, keeper: None }, gauging)
+        Self::start_when_asked(live, store, recorder, gauging, None)
+    }
+
+    /// As [`Ingest::start`]. With `asked`, the store takes records from when that is set, and before only what names them.
+    pub fn start_when_asked(
+        live: Live,
+        store: Option<Arc<Mutex<Store>>>,
+        recorder: Option<Recorder>,
+        gauging: &Gauging,
+        asked: Option<Asked>,
+    ) -> Result<Self> {
+        let output = Output { recorder, keeper: None };
+        Self::start_into(live, store, output, gauging, asked)
     }
 
     /// The same with a flight recorder, which takes the place of a recording.
@@ -133,12 +146,19 @@ impl Ingest {
         store: Option<Arc<Mutex<Store>>>,
         keeper: Keeper,
         gauging: &Gauging,
+        asked: Option<Asked>,
     ) -> Result<Self> {
         let keeper = Some(keeper);
-        Self::start_into(live, store, Output { recorder: None, keeper }, gauging)
+        Self::start_into(live, store, Output { recorder: None, keeper }, gauging, asked)
     }
 
-    fn start_into(live: Live, store: Option<Arc<Mutex<Store>>>, output: Output, gauging: &Gauging) -> Result<Self> {
+    fn start_into(
+        live: Live,
+        store: Option<Arc<Mutex<Store>>>,
+        output: Output,
+        gauging: &Gauging,
+        asked: Option<Asked>,
+    ) -> Result<Self> {
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let (spare, spares) = sync_channel(MAX_SPARE_BATCHES);
@@ -178,7 +198,7 @@ impl Ingest {
                 is_over: false,
             },
             pids,
-            is_shown: store.is_some(),
+            is_shown: store.is_some() && asked.is_none(),
             is_recorded: output.recorder.is_some() || output.keeper.is_some(),
         };
         let decoder = Arc::new(Mutex::new(Decoder::by_kind()));
@@ -186,6 +206,7 @@ impl Ingest {
             decoder: decoder.clone(),
             output,
             store,
+            asked,
             origin,
             spare,
             waiting,
@@ -462,6 +483,8 @@ struct Consumer {
     decoder: SharedDecoder,
     output: Output,
     store: Option<Arc<Mutex<Store>>>,
+    /// Set by the first question, if records are counted from then on; none if they are always, or since that question.
+    asked: Option<Asked>,
     origin: OriginNote,
     spare: SyncSender<Batch>,
     waiting: Arc<AtomicUsize>,
@@ -493,11 +516,21 @@ impl Consumer {
         for mut batch in batches {
             // Nobody else wants it but a reader of the past, now and then.
             let mut decoder = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let begins = self.asked.take_if(|asked| asked.load(Ordering::Relaxed)).is_some();
+            if let Some(store) = self.store.as_deref().filter(|_| begins) {
+                store
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .count_from(boottime());
+            }
+            let counts = self.asked.is_none();
             let (recorder, watch) = self.output.parts();
             let mut feeder = (self.store.is_some() || watch.is_some()).then(|| Feeder {
                 decoder: &mut decoder,
-                needs_records: self.store.is_some() || watch.as_ref().is_some_and(|watch| watch.needs_records()),
+                needs_records: self.store.is_some() && counts
+                    || watch.as_ref().is_some_and(|watch| watch.needs_records()),
                 store: self.store.as_deref(),
+                counts,
                 watch,
             });
             match (recorder, &mut feeder) {
@@ -546,6 +579,8 @@ const PORTION_RECORDS: usize = 256;
 struct Feeder<'a> {
     decoder: &'a mut Decoder,
     store: Option<&'a Mutex<Store>>,
+    /// The store takes records, not only what names them.
+    counts: bool,
     watch: Option<&'a mut Watch>,
     /// Otherwise facts, readings and ends are enough, and decoding is spared.
     needs_records: bool,
@@ -556,7 +591,12 @@ impl Feeder<'_> {
         if self.decoder.pending() > 0 {
             let decoded = self.decoder.decoded();
             if let Some(store) = self.store {
-                store.lock().unwrap_or_else(PoisonError::into_inner).take(&decoded);
+                let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.counts {
+                    store.take(&decoded);
+                } else {
+                    store.apply_all(decoded.items.iter().filter(|item| item.span().is_none()));
+                }
             }
             if let Some(watch) = &mut self.watch {
                 watch.take(&decoded);

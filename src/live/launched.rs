@@ -4,6 +4,7 @@ use super::appearance::{Appearance, appearance, open_terminal};
 use super::effects::{EffectRunner, Source};
 use super::named;
 use super::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
+use crate::ask::server::Server;
 use crate::cli::{Look, OnExit};
 use crate::item::Exit;
 use crate::live::ingest::Ingest;
@@ -127,6 +128,8 @@ struct Running {
     keeper: Keeper,
     /// Looks for programs without the collector.
     watch: Option<Watch>,
+    /// Answers `roctop ask`.
+    answers: Option<Server>,
     /// Reads what it writes.
     reading: JoinHandle<()>,
     /// Waits for its end.
@@ -157,6 +160,7 @@ impl Running {
             PastReader::start(history, Some(written), ingest.decoder(), store.clone())
         });
         let past = past.transpose()?;
+        let answers = job.answer(session.path(), &store, look.settings.presets.clone(), None);
         let shared = Shared::default();
         let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
@@ -173,6 +177,7 @@ impl Running {
             size,
             keeper,
             watch,
+            answers,
             reading,
             waiting,
             end_requested: end_requested()?,
@@ -266,6 +271,7 @@ impl Running {
     /// Ends this roctop and leaves the program, its terminal and its session to the keeper.
     fn leave(self, mut runner: EffectRunner) -> Result<(Exit, Again)> {
         let session = self.session.path();
+        drop(self.answers);
         self.ingest.stop()?;
         if let Some(said) = runner.finish()? {
             say(&said);
@@ -293,6 +299,7 @@ impl Running {
         drop(self.master);
         self.keeper.dismiss();
         let missed = self.watch.and_then(Watch::stop);
+        drop(self.answers);
         if let Err(error) = self.ingest.stop() {
             say(&format!("{error:#}"));
         }

@@ -7,6 +7,7 @@ use crate::item::{Nanos, Span};
 use crate::live::ingest::Gauging;
 use crate::live::past::{PastReader, SharedDecoder};
 use crate::live::run::{say, say_all};
+use crate::model::ask::Id;
 use crate::model::{Mode, Options};
 use crate::process::supervise::end_requested;
 use crate::recording::{Merged, Recording};
@@ -19,9 +20,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
-/// their beginning.
-pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>) -> Result<()> {
-    let screen_look = appearance(look)?;
+/// their beginning; `at` is what the screen goes to.
+pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>, at: Option<Id>) -> Result<()> {
+    let mut screen_look = appearance(look)?;
+    screen_look.settings.at = at;
     let tty = open_terminal()?;
     let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
     let title = recordings.iter().map(|recording| {

@@ -1,5 +1,6 @@
 //! `roctop APP`, `roctop record` and `roctop demo`: a program from start to end.
 
+use crate::ask::server::{Asked, Server};
 use crate::cli::{self, Look, OnExit};
 use crate::clocks::boottime;
 use crate::doctor;
@@ -88,6 +89,20 @@ impl Job {
         let sender = ingest.sender();
         let watch = (!self.no_collect).then(|| Watch::start(session, move |report| sender.missed(report)));
         Ok(watch.transpose()?)
+    }
+
+    /// Answers questions at the session's socket; without one the run goes on all the same.
+    pub(crate) fn answer(
+        &self,
+        session: &Path,
+        store: &Arc<Mutex<Store>>,
+        presets: Vec<(String, String)>,
+        asked: Option<Asked>,
+    ) -> Option<Server> {
+        if self.no_collect {
+            return None;
+        }
+        Server::start(session, store.clone(), presets, asked).ok()
     }
 
     /// How gauges are read.
@@ -213,23 +228,25 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let keeper = keeper.transpose()?;
     let is_kept = keeper.is_some();
     let is_added_up = !(is_recorded || is_kept) || endpoint.is_some();
-    let store = is_added_up.then(|| {
-        Arc::new(Mutex::new(Store::new(Options {
-            aliases: config.aliases,
-            thresholds: config.thresholds,
-            ..job.options(program, &session)
-        })))
-    });
-    if let (Some(endpoint), Some(store)) = (endpoint, &store) {
+    let store = Arc::new(Mutex::new(Store::new(Options {
+        aliases: config.aliases,
+        thresholds: config.thresholds,
+        ..job.options(program, &session)
+    })));
+    if let Some(endpoint) = endpoint {
         endpoint.serve(store.clone(), keeper.as_ref().map(Keeper::health))?;
     }
+    // A recording costs no more than before, until somebody asks.
+    let asked = (!is_added_up).then(Asked::default);
     let recorder = recorder.map(|recorder| recorder.reporting(say));
     let live = Live::new(session.path()).owned();
     let signals = keeper.as_ref().map(Keeper::signals);
+    let (into, gauging) = (Some(store.clone()), job.gauging());
     let ingest = match keeper {
-        Some(keeper) => Ingest::start_keeping(live, store.clone(), keeper, &job.gauging())?,
-        None => Ingest::start(live, store.clone(), recorder, &job.gauging())?,
+        Some(keeper) => Ingest::start_keeping(live, into, keeper, &gauging, asked.clone())?,
+        None => Ingest::start_when_asked(live, into, recorder, &gauging, asked.clone())?,
     };
+    let answers = job.answer(session.path(), &store, config.presets, asked);
     let is_own_signal = |signal: Signal| match &signals {
         Some(signals) if job.keep_signal == Some(signal) => {
             signals.fetch_add(1, Ordering::Relaxed);
@@ -244,6 +261,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let (exit, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
     let missed = watch.and_then(Watch::stop);
     let read = ingest.stop();
+    drop(answers);
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
 
@@ -264,10 +282,10 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     for line in lines.into_iter().flatten() {
         say(&line);
     }
-    match store.filter(|_| !(is_recorded || is_kept)) {
-        Some(_) if job.no_collect => say("nothing was recorded, as --no-collect wants it"),
-        Some(store) => sum_up(&store, filter),
-        None => (),
+    match is_recorded || is_kept {
+        true => (),
+        false if job.no_collect => say("nothing was recorded, as --no-collect wants it"),
+        false => sum_up(&store, filter),
     }
     Ok(Ran { exit, is_whole })
 }

@@ -9,6 +9,7 @@
 mod kit;
 
 mod applications;
+mod ask;
 mod bad_output;
 mod collectives;
 mod counters;

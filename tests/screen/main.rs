@@ -3,6 +3,7 @@
 //! Every view at three sizes is compared with the texts in `golden/screens/`. A failure prints the diff of every screen.
 //! `ROCTOP_GOLDEN=write cargo test --test screen` writes the texts; read the difference before you commit it.
 
+mod ask;
 mod collectives;
 mod colour;
 mod compare;

@@ -6,6 +6,7 @@
 
 pub mod analysis;
 mod apply;
+pub mod ask;
 pub mod collectives;
 mod delta;
 pub mod derived;
@@ -21,6 +22,7 @@ mod lanes;
 mod launch_config;
 pub mod memory;
 pub mod names;
+mod narrowed;
 pub mod output;
 mod placement;
 mod pyramid;
@@ -46,6 +48,7 @@ use std::sync::Arc;
 
 pub use self::lane::{Column, Lane, LaneKey, Origin, Resolution, Slice};
 pub use self::names::{Class, Names};
+pub use self::narrowed::Narrowing;
 pub use self::pyramid::Bucket;
 use self::sampled::Sampled;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};
@@ -243,6 +246,8 @@ pub struct Store {
     /// Of a store that holds a part of the past only: how far its lanes reach.
     reach: Option<Reach>,
     recall: Recall,
+    /// From when on records are counted; 0 for the begin.
+    counted_from: Nanos,
     /// Whether anything that tables show came since the values were made.
     is_new: bool,
     values: Option<Arc<Values>>,
@@ -593,6 +598,19 @@ impl Store {
             recall: self.recall.clone(),
             thresholds: self.options.thresholds,
         })
+    }
+
+    /// A complete snapshot for somebody else than the screen: for the screen, what is new stays new.
+    pub fn glance(&mut self) -> Arc<Snapshot> {
+        let was_new = self.is_new;
+        let snapshot = self.snapshot(Fresh::All);
+        self.is_new |= was_new;
+        snapshot
+    }
+
+    /// Records are counted from `at` on: earlier ones did not come here.
+    pub const fn count_from(&mut self, at: Nanos) {
+        self.counted_from = at;
     }
 
     fn open_now(&self) -> Vec<Arc<Open>> {

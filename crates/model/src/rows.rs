@@ -34,7 +34,7 @@ impl Store {
             self.alert_log = log.clone();
         }
         Values {
-            counted_from: 0,
+            counted_from: self.counted_from,
             at: self.now,
             window: self.window(),
             agents: self.agent_rows(),

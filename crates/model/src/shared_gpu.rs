@@ -19,13 +19,18 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    /// The same GPU, on which nothing has run.
-    pub(super) fn idle(&self) -> Self {
+    /// A GPU on which nothing has run.
+    pub(super) fn of(agent: AgentId) -> Self {
         Self {
-            agent: self.agent,
+            agent,
             lane: u32::MAX,
             ..Self::default()
         }
+    }
+
+    /// The same GPU, on which nothing has run.
+    pub(super) fn idle(&self) -> Self {
+        Self::of(self.agent)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 
+use super::analysis::change::Sample;
 use super::histogram_delta::Counts;
 
 /// Maximum number of histograms per kind; others have count, total and extremes.
@@ -280,6 +281,21 @@ impl Stat {
         }
         stat.refresh();
         stat
+    }
+
+    /// Of a summary: without extremes and percentiles.
+    pub(super) fn of_sample(sample: &Sample) -> Self {
+        let count = sample.count as f64;
+        let squares = sample
+            .deviation
+            .map(|deviation| count * (deviation.powi(2) + sample.mean.powi(2)));
+        Self {
+            calls: sample.count,
+            timed: sample.count,
+            total: sample.total().round() as u64,
+            squares: squares.unwrap_or(f64::NAN),
+            ..Self::default()
+        }
     }
 
     /// Estimated for `whole` of which it has a sample of `part`: what was counted in the sample, in proportion.

@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -271,9 +271,10 @@ fn is_over(session: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(session) else {
         return false;
     };
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .all(|path| is_free(&path))
+    // A socket that a killed roctop left is no file that can be locked.
+    let is_socket = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_socket());
+    let files = entries.filter_map(io::Result::ok).filter(|entry| !is_socket(entry));
+    files.map(|entry| entry.path()).all(|path| is_free(&path))
 }
 
 fn remove_stale(base: &Path) {

@@ -91,7 +91,7 @@ pub(crate) fn comparison(ui: &Ui, snap: &Snapshot) -> Comparison {
         .unwrap_or_else(usual)
 }
 
-fn is_possible(ui: &Ui, snap: &Snapshot, comparison: Comparison) -> bool {
+pub(crate) fn is_possible(ui: &Ui, snap: &Snapshot, comparison: Comparison) -> bool {
     match comparison {
         Comparison::Baseline => ui.baseline.is_some(),
         Comparison::Mark { number, .. } => number < ui.marks.len(),

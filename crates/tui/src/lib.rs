@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod actions;
+pub mod ask;
 mod choice;
 pub mod columns;
 pub mod compare;
@@ -73,6 +74,7 @@ use self::widgets::canvas::{Canvas, top};
 use self::widgets::row_cache::{Basis, RowCache};
 use self::widgets::table::Scene;
 use self::widgets::{footer, header, popup};
+use roctop_model::ask::Id;
 use roctop_model::query::Filter;
 use roctop_model::recall::Window;
 use roctop_model::{LaneKey, Mode, Slice, Snapshot};
@@ -336,6 +338,8 @@ pub struct Ui {
     instances: RefCell<Option<tab::instances::Found>>,
     /// Selected durations of a kernel.
     pub stretch: Option<Stretch>,
+    /// What to go to, as soon as it is known.
+    pub at: Option<Id>,
     /// A recording is made there.
     pub recording: Option<String>,
     /// All counters, once that was asked.

@@ -14,6 +14,7 @@ use super::screen::{Options, Screen};
 use super::theme::{Depth, Theme};
 use super::time::Motion;
 use super::{ColumnId, DEFAULT_GRACE, Effect, Marks, Pane, Prefs, Tab, Ui};
+use roctop_model::ask::Id;
 use roctop_model::query::Filter;
 use roctop_model::{Mode, Snapshot, Store};
 
@@ -78,6 +79,8 @@ pub struct Settings {
     pub grace: u64,
     /// What of the program is not here.
     pub detached: Detached,
+    /// What to go to, as soon as it is known: a row of an answer of `roctop ask`.
+    pub at: Option<Id>,
 }
 
 /// What of the program is not here: nothing is, for one that roctop started as it usually does.
@@ -109,6 +112,7 @@ impl Default for Settings {
             most_bytes: None,
             grace: DEFAULT_GRACE,
             detached: Detached::default(),
+            at: None,
         }
     }
 }
@@ -129,6 +133,7 @@ impl Settings {
             },
             tab: self.view,
             filter: self.filter,
+            at: self.at,
             ..Ui::new(mode)
         };
         ui.time.motion = self.motion.unwrap_or_else(|| Motion::of_line(self.most_bytes));

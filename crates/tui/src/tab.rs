@@ -14,7 +14,7 @@ pub(crate) mod diff;
 pub(crate) mod gaps;
 pub(crate) mod instances;
 mod kernel_detail;
-mod kernel_rows;
+pub(crate) mod kernel_rows;
 pub(crate) mod kernels;
 pub(crate) mod log;
 mod marker_detail;

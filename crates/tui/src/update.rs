@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::actions::act;
+use super::ask;
 use super::direction::Direction;
 use super::key::Key;
 use super::keymap::{self, Action};
@@ -56,6 +57,11 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             if !latest.is_running() {
                 close_quit(ui);
             }
+            if let Some(id) = ui.at.take()
+                && !ask::go(ui, latest, &id)
+            {
+                ui.at = Some(id);
+            }
             let columns = ui.lane_columns();
             match &ui.frozen {
                 None => ui.time.settle(latest, columns),
@@ -67,7 +73,11 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             escalation::tick(ui, latest)
         }
         Msg::Typed(bytes) => typed(ui, latest, bytes),
-        Msg::Key(key) => from_place(ui, latest, |ui| on_key(ui, latest, key)),
+        Msg::Key(key) => {
+            // The user goes elsewhere.
+            ui.at = None;
+            from_place(ui, latest, |ui| on_key(ui, latest, key))
+        }
         Msg::Mouse(mouse) => from_place(ui, latest, |ui| mouse::on_mouse(ui, latest, mouse)),
     }
 }

@@ -114,6 +114,17 @@ pub(crate) struct CallRow {
 
 pub(crate) struct CallTable;
 
+impl CallRow {
+    /// Of a call that has returned.
+    pub(crate) const fn returned(key: LaneKey, slice: Slice) -> Self {
+        Self {
+            key,
+            slice,
+            is_open: false,
+        }
+    }
+}
+
 fn nanos(row: &CallRow, scene: &Scene<'_>) -> u64 {
     if row.is_open {
         scene.snap.now.saturating_sub(row.slice.span.begin)

@@ -43,6 +43,7 @@ impl Table for CollectiveTable {
     const TITLE: &'static str = "Collectives";
     const WHAT: &'static str = "collective";
     const SORT: ColumnId = ColumnId("Skew_ns");
+    const NAMES: &'static [&'static str] = &["Communicator"];
     const COLUMNS: &'static [Column<OperationRow>] = &[
         Column {
             title: "OPERATION ",

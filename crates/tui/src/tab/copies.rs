@@ -126,6 +126,7 @@ impl Table for CopyTable {
     const TITLE: &'static str = "Copies";
     const WHAT: &'static str = "copy";
     const SORT: ColumnId = ColumnId("Bytes");
+    const NAMES: &'static [&'static str] = &["Direction"];
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "DIR  ",

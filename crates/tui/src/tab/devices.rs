@@ -133,6 +133,7 @@ impl Table for DeviceTable {
     const TITLE: &'static str = "Devices";
     const WHAT: &'static str = "GPU";
     const SORT: ColumnId = ColumnId("Device");
+    const NAMES: &'static [&'static str] = &["Device", "Process"];
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "GPU ",

@@ -103,6 +103,14 @@ fn compared(scene: &Scene<'_>) -> Option<Arc<Compared>> {
     Some(found)
 }
 
+/// Whether the launches of both windows were counted one by one, and the windows that they are of.
+pub(crate) fn counted(scene: &Scene<'_>) -> Option<(bool, [Span; 2])> {
+    let compared = compared(scene)?;
+    let windows = compared.windows.as_ref()?;
+    let [before, after] = windows;
+    Some((before.is_exact && after.is_exact, [before.span, after.span]))
+}
+
 fn is_same_run(baseline: &Snapshot, snap: &Snapshot) -> bool {
     baseline.origin == snap.origin && baseline.title == snap.title
 }

@@ -55,6 +55,7 @@ impl Table for MemoryTable {
     const TITLE: &'static str = "Not freed";
     const WHAT: &'static str = "memory held";
     const SORT: ColumnId = ColumnId("Bytes");
+    const NAMES: &'static [&'static str] = &["Begin_ns", "Address"];
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "BYTES",

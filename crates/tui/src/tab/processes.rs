@@ -50,6 +50,7 @@ impl Table for ProcessTable {
     const TITLE: &'static str = "Processes";
     const WHAT: &'static str = "process";
     const SORT: ColumnId = ColumnId("Records");
+    const NAMES: &'static [&'static str] = &["Pid", "Host"];
     const COLUMNS: &'static [Column<Row>] = &[
         Column {
             title: "PID",

@@ -239,6 +239,18 @@ fn done(snap: &Snapshot, rows: &mut Vec<Row>) {
     }
 }
 
+/// What has been open for longer than the hang threshold, the oldest first, and how much is open; of a program that has ended,
+/// all that was open.
+pub(crate) fn hanging(scene: &Scene<'_>) -> (Vec<Row>, usize) {
+    let snap = scene.snap;
+    let mut rows = RunningTable::rows(scene);
+    rows.retain(|row| row.kind != Kind::Done && !row.has_ended);
+    let open = rows.len();
+    rows.retain(|row| !snap.is_running() || age(row) > snap.thresholds.hang);
+    rows.sort_by_key(|row| (std::cmp::Reverse(age(row)), row.key));
+    (rows, open)
+}
+
 fn pid(row: &Row, scene: &Scene<'_>) -> u32 {
     scene.snap.names.process(row.process).map_or(0, |process| process.pid)
 }
@@ -249,6 +261,7 @@ impl Table for RunningTable {
     const TITLE: &'static str = "What runs now";
     const WHAT: &'static str = "open work";
     const SORT: ColumnId = ColumnId("Kind");
+    const NAMES: &'static [&'static str] = &["Where"];
     const RANKED: Option<ColumnId> = Some(Self::SORT);
     const COLUMNS: &'static [Column<Row>] = &[
         Column {

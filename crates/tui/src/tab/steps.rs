@@ -71,7 +71,7 @@ impl Table for StepTable {
             name: "Step",
             width: 0,
             rank: 0,
-            worth: |row, _| Worth::whole(row.number as u64),
+            worth: |row, _| Worth::whole(row.number as u64 + 1),
             text: Shown::Own(|row, _, _| match &*row.step.text {
                 "" => format!("#{}", row.number + 1),
                 text => text.into(),

@@ -19,7 +19,7 @@ const MAX_COPIES: usize = 200;
 
 /// A copy.
 #[derive(Clone)]
-pub(crate) struct Row(LaneKey, Slice);
+pub(crate) struct Row(pub(crate) LaneKey, pub(crate) Slice);
 
 pub(crate) struct TransferTable;
 

@@ -3,7 +3,24 @@
 use std::cmp::Ordering;
 
 use super::table::Scene;
+use roctop_model::ask::{Cell, Unit};
 use roctop_trace::units;
+
+/// Columns of numbers without unit that the screen writes in another way.
+const NUMBERS: [&str; 12] = [
+    "Pid",
+    "Rank",
+    "Process_Id",
+    "Step",
+    "Communicator",
+    "Last_Rank",
+    "Worst",
+    "Is_estimate",
+    "Is_Slow",
+    "Kind",
+    "Rule",
+    "Device",
+];
 
 /// What a row is worth in a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +57,16 @@ impl Worth {
     }
 
     pub(crate) fn raw(&self) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => format!("{}", *value as i64),
-            Self::Number(value) => format!("{value:.6}"),
-            Self::Text(text) => text.clone(),
+        Cell::from(self.clone()).raw()
+    }
+}
+
+impl From<Worth> for Cell {
+    fn from(worth: Worth) -> Self {
+        match worth {
+            Worth::None => Self::None,
+            Worth::Number(value) => Self::Number(value),
+            Worth::Text(text) => Self::Text(text),
         }
     }
 }
@@ -122,6 +144,33 @@ impl<R: 'static> Column<R> {
             rank,
             worth,
             text: Shown::Duration,
+        }
+    }
+
+    /// What it has in answers.
+    pub(crate) fn unit(&self) -> Unit {
+        match self.text {
+            Shown::Count => Unit::Count,
+            Shown::Duration => Unit::Nanos,
+            Shown::Moment => Unit::Moment,
+            Shown::Share => Unit::Share,
+            Shown::Bytes => Unit::Bytes,
+            Shown::Speed => Unit::BytesPerSecond,
+            Shown::Rate => Unit::PerSecond,
+            Shown::Left => Unit::Text,
+            // Their names say it.
+            Shown::Plain | Shown::Own(_) => match self.name {
+                "Begin_ns" => Unit::Moment,
+                "Calls" | "Errors" | "Records" | "Waits_for_GPU" => Unit::Count,
+                name if name.ends_with("_ns") => Unit::Nanos,
+                name if name.ends_with("Bytes") || name.starts_with("Bytes") => Unit::Bytes,
+                name if name.ends_with("_Bps") || name.ends_with("Bandwidth") => Unit::BytesPerSecond,
+                name if name.contains("Share") || matches!(name, "Change" | "Noise" | "Difference_to_median") => {
+                    Unit::Share
+                }
+                name if NUMBERS.contains(&name) => Unit::Number,
+                _ => Unit::Text,
+            },
         }
     }
 

@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 
 use super::column::{ColumnId, Heading};
-use super::table::{self, Scene, Table};
+use super::table::{self, AnswerRow, Scene, Table};
 use crate::jump::Target;
+use roctop_model::ask::Column as AnswerColumn;
 
 /// A list of the screen.
 pub(crate) trait List {
@@ -28,6 +29,9 @@ pub(crate) trait List {
     fn csv(&self, scene: &Scene<'_>) -> String;
     /// How many of its rows pass the filter, in words.
     fn matches(&self, scene: &Scene<'_>) -> String;
+    /// Its columns and rows for an answer: at most `limit` rows, and how many there are; `shown` are columns that say what is
+    /// on screen.
+    fn answer(&self, scene: &Scene<'_>, shown: &[&str], limit: usize) -> (Vec<AnswerColumn>, Vec<AnswerRow>, usize);
 }
 
 /// A table as a list.
@@ -77,5 +81,17 @@ impl<T: Table> List for ListOf<T> {
 
     fn matches(&self, scene: &Scene<'_>) -> String {
         T::matches(scene)
+    }
+
+    fn answer(&self, scene: &Scene<'_>, shown: &[&str], limit: usize) -> (Vec<AnswerColumn>, Vec<AnswerRow>, usize) {
+        let rows = table::sorted::<T>(scene);
+        let columns = table::answer_columns::<T>(scene, shown)
+            .into_iter()
+            .map(|column| column.1);
+        (
+            columns.collect(),
+            table::answer_rows::<T>(scene, &rows, shown, limit),
+            rows.len(),
+        )
     }
 }

@@ -15,6 +15,7 @@ use crate::jump::Target;
 use crate::theme::Role;
 use crate::{TableState, Ui, tab};
 use roctop_model::Snapshot;
+use roctop_model::ask::{Cell, Column as AnswerColumn, Unit};
 use roctop_trace::units;
 
 /// What a table is drawn from.
@@ -38,6 +39,8 @@ pub(crate) trait Table {
     const WHAT: &'static str;
     /// Which column sorts at first, downwards.
     const SORT: ColumnId;
+    /// Columns that say which row it is, in addition to the widest.
+    const NAMES: &'static [&'static str] = &["Begin_ns"];
     /// Columns that the flexible column gets before others are added.
     fn least(width: u16) -> u16 {
         (width * 2 / 5).clamp(14, 60)
@@ -184,6 +187,89 @@ pub(crate) fn csv<T: Table>(scene: &Scene<'_>) -> String {
     }
     out
 }
+
+/// A row as an answer has it.
+#[derive(Clone, Debug)]
+pub(crate) struct AnswerRow {
+    pub(crate) key: u64,
+    /// What it is called, and its number among those that are called so.
+    pub(crate) name: (String, usize),
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// What a row is called: the text of its widest column, and when it began.
+fn name<T: Table>(row: &T::Row, scene: &Scene<'_>) -> String {
+    let is_name = |column: &&Column<T::Row>| column.width == 0 || T::NAMES.contains(&column.name);
+    let parts = T::COLUMNS.iter().filter(is_name);
+    let parts: Vec<String> = parts.map(|column| (column.worth)(row, scene).raw()).collect();
+    parts.join("\n")
+}
+
+/// The columns that there are now, as answers have them; `shown` are columns that say what is on screen, because their worth
+/// is an order.
+pub(crate) fn answer_columns<T: Table>(
+    scene: &Scene<'_>,
+    shown: &[&str],
+) -> Vec<(&'static Column<T::Row>, AnswerColumn)> {
+    let columns = T::COLUMNS.iter().filter_map(|column| {
+        let name = match T::heading(scene, column.id()) {
+            Heading::Usual => column.name.to_string(),
+            Heading::Text(name) => name,
+            Heading::Absent => return None,
+        };
+        let unit = if shown.contains(&column.name) {
+            Unit::Text
+        } else {
+            column.unit()
+        };
+        let of = AnswerColumn {
+            name,
+            unit,
+            rank: column.rank,
+            is_wide: column.width == 0,
+        };
+        Some((column, of))
+    });
+    columns.collect()
+}
+
+/// Rows as an answer has them.
+pub(crate) fn answer_rows<T: Table>(
+    scene: &Scene<'_>,
+    rows: &[T::Row],
+    shown: &[&str],
+    limit: usize,
+) -> Vec<AnswerRow> {
+    let columns = answer_columns::<T>(scene, shown);
+    // Rows of one name have the order of their identities.
+    let mut names: Vec<(u64, String)> = rows.iter().map(|row| (T::key(row), name::<T>(row, scene))).collect();
+    names.sort_unstable();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let numbered = names.into_iter().map(|(key, name)| {
+        let count = counts.entry(name.clone()).or_default();
+        *count += 1;
+        (key, (name, *count - 1))
+    });
+    let mut numbered: HashMap<u64, (String, usize)> = numbered.collect();
+    let answered = rows.iter().take(limit).map(|row| {
+        let cells = columns.iter().map(|(column, _)| {
+            if shown.contains(&column.name) {
+                Cell::Text(column.shown(row, scene, SHOWN_WIDTH).trim().to_string())
+            } else {
+                (column.worth)(row, scene).into()
+            }
+        });
+        AnswerRow {
+            key: T::key(row),
+            name: numbered.remove(&T::key(row)).unwrap_or_default(),
+            cells: cells.collect(),
+        }
+    });
+    answered.collect()
+}
+
+/// Columns that texts of an answer take that are otherwise on screen alone.
+const SHOWN_WIDTH: usize = 40;
 
 /// Draws the table in a box; the selected row, or the first.
 pub(crate) fn panel<T: Table>(

@@ -1,0 +1,262 @@
+//! Answers as a table, as CSV and as JSON.
+
+use super::answer::{Answer, Cell, Column, SCHEMA, Unit};
+use crate::Mode;
+use roctop_trace::item::{Nanos, Span};
+use roctop_trace::units;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+/// Columns of a terminal that a table takes, without its widest column.
+const TABLE_WIDTH: usize = 110;
+/// Columns of a table with this rank or more are for files alone.
+const FILES_ONLY: u8 = 9;
+
+/// A text of the traced program for a terminal or a reader that acts on texts: without line breaks, control and formatting
+/// characters, which stand as `\u{…}`.
+pub fn printable(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    if !text.contains(is_hidden) {
+        return text.to_owned();
+    }
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
+fn seconds(nanos: u64) -> String {
+    format!("{:.3} s", nanos as f64 / 1e9)
+}
+
+fn since(span: Span, origin: Nanos) -> String {
+    let at = |time: Nanos| seconds(time.saturating_sub(origin));
+    format!("{} to {}", at(span.begin), at(span.end))
+}
+
+fn text(cell: &Cell, column: &Column, answer: &Answer) -> String {
+    let value = match cell {
+        Cell::None => return units::MISSING.into(),
+        Cell::Text(text) => return printable(text),
+        Cell::Number(value) => *value,
+    };
+    let whole = value.max(0.0) as u64;
+    match column.unit {
+        Unit::Count => units::grouped(whole),
+        Unit::Nanos => units::duration(whole),
+        Unit::Moment => units::timestamp_short(whole.saturating_sub(answer.window.origin)),
+        Unit::Share => format!("{} %", units::percent(value)),
+        Unit::Bytes => units::bytes(whole),
+        Unit::BytesPerSecond => units::bandwidth(value),
+        Unit::PerSecond => units::rate(value),
+        Unit::Text | Unit::Number if value.fract() == 0.0 => cell.raw(),
+        Unit::Text | Unit::Number => format!("{value:.2}"),
+    }
+}
+
+/// The columns that a table has: those of the lowest ranks that fit and have a value; the wide ones last.
+fn shown(answer: &Answer) -> Vec<usize> {
+    let columns = &answer.columns;
+    let has_value = |at: usize| {
+        answer
+            .rows
+            .iter()
+            .any(|row| row.cells.get(at).is_some_and(|cell| *cell != Cell::None))
+    };
+    let width = |at: usize| {
+        let cells = answer
+            .rows
+            .iter()
+            .map(|row| units::width(&text(&row.cells[at], &columns[at], answer)));
+        cells.max().unwrap_or(0).max(columns[at].name.len()) + 2
+    };
+    let mut order: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].rank < FILES_ONLY).collect();
+    order.retain(|&at| has_value(at));
+    order.sort_by_key(|&at| (columns[at].rank, at));
+    let mut left = TABLE_WIDTH;
+    order.retain(|&at| {
+        let takes = if columns[at].is_wide { 0 } else { width(at) };
+        let fits = takes <= left;
+        left -= if fits { takes } else { 0 };
+        fits
+    });
+    order.sort_by_key(|&at| (columns[at].is_wide, at));
+    order
+}
+
+/// Writes what limits the answer, then a table with units, then notes.
+pub fn table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
+    let window = &answer.window;
+    let error = match answer.clock_error {
+        Some(0) => String::new(),
+        Some(error) => format!(", clocks within {}", units::duration(error)),
+        None => ", clocks within an unknown time".into(),
+    };
+    writeln!(
+        out,
+        "{}: {}, of {}{error}, lost {}",
+        printable(&answer.title),
+        since(window.span, window.origin),
+        answer.basis.word(),
+        answer.lost_records()
+    )?;
+    if let Some(asked) = window.asked {
+        writeln!(out, "asked for {}", since(asked, window.origin))?;
+    }
+    if answer.rows.is_empty() {
+        writeln!(out, "no rows")?;
+    } else {
+        rows(answer, out)?;
+    }
+    if answer.count > answer.rows.len() {
+        writeln!(out, "… {} more; limit sets how many", answer.count - answer.rows.len())?;
+    }
+    for note in &answer.notes {
+        writeln!(out, "{}", printable(note))?;
+    }
+    Ok(())
+}
+
+fn rows(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
+    let shown = shown(answer);
+    let has_ids = answer.rows.iter().any(|row| row.id.is_some());
+    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(|&at| answer.columns[at].name.to_uppercase()).collect()];
+    lines.extend(answer.rows.iter().map(|row| {
+        let cell = |&at: &usize| text(&row.cells[at], &answer.columns[at], answer);
+        shown.iter().map(cell).collect()
+    }));
+    if has_ids {
+        let ids = answer
+            .rows
+            .iter()
+            .map(|row| row.id.as_ref().map_or_else(String::new, ToString::to_string));
+        for (line, id) in lines.iter_mut().zip(std::iter::once("ID".to_owned()).chain(ids)) {
+            line.insert(0, id);
+        }
+    }
+    let is_left = |at: usize| match at.checked_sub(usize::from(has_ids)) {
+        None => true,
+        Some(at) => answer.columns[shown[at]].unit == Unit::Text || answer.columns[shown[at]].is_wide,
+    };
+    let count = lines.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..count)
+        .map(|at| lines.iter().map(|line| units::width(&line[at])).max().unwrap_or(0))
+        .collect();
+    for line in &lines {
+        let mut whole = String::new();
+        for (at, cell) in line.iter().enumerate() {
+            let room = " ".repeat(widths[at] - units::width(cell));
+            let gap = if at == 0 { "" } else { "  " };
+            if is_left(at) {
+                whole.extend([gap, cell, &room]);
+            } else {
+                whole.extend([gap, &room, cell]);
+            }
+        }
+        writeln!(out, "{}", whole.trim_end())?;
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Writes the rows as comma-separated values in base units; the last column has the ids.
+pub fn csv(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
+    let names = answer.columns.iter().map(|column| quoted(&column.name));
+    writeln!(out, "{}", names.chain(["Id".into()]).collect::<Vec<_>>().join(","))?;
+    for row in &answer.rows {
+        let cells = row.cells.iter().map(|cell| quoted(&cell.raw()));
+        let id = row.id.as_ref().map_or_else(String::new, ToString::to_string);
+        writeln!(out, "{}", cells.chain([id]).collect::<Vec<_>>().join(","))?;
+    }
+    Ok(())
+}
+
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return Value::from(value as i64);
+    }
+    // Neither infinite nor undefined numbers are JSON.
+    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+fn span(span: Span) -> Value {
+    json!({ "begin_ns": span.begin, "end_ns": span.end })
+}
+
+/// The answer as JSON, see docs/ask.schema.json.
+pub fn json(answer: &Answer) -> Value {
+    json_texts(answer, &str::to_owned)
+}
+
+/// As [`json`], with each text of the traced program changed by `change`.
+pub fn json_texts(answer: &Answer, change: &dyn Fn(&str) -> String) -> Value {
+    let cell = |cell: &Cell| match cell {
+        Cell::None => Value::Null,
+        Cell::Number(value) => number(*value),
+        Cell::Text(text) => Value::String(change(text)),
+    };
+    let rows = answer.rows.iter().map(|row| {
+        let values = answer.columns.iter().zip(&row.cells);
+        let values: Map<String, Value> = values
+            .map(|(column, value)| (change(&column.name), cell(value)))
+            .collect();
+        json!({ "id": row.id.as_ref().map(ToString::to_string), "values": values })
+    });
+    let columns = answer
+        .columns
+        .iter()
+        .map(|column| json!({ "name": change(&column.name), "unit": column.unit.word() }));
+    let lost = answer
+        .lost
+        .iter()
+        .map(|loss| json!({ "pid": loss.pid, "reason": loss.reason.phrase(), "records": loss.records }));
+    json!({
+        "schema": SCHEMA,
+        "question": answer.question,
+        "source": {
+            "kind": if answer.mode == Mode::Live { "session" } else { "recording" },
+            "title": change(&answer.title),
+            "running": answer.is_running,
+        },
+        "window": {
+            "begin_ns": answer.window.span.begin,
+            "end_ns": answer.window.span.end,
+            "origin_ns": answer.window.origin,
+            "asked": answer.window.asked.map(span),
+        },
+        "basis": answer.basis.word(),
+        "clock_error_ns": answer.clock_error,
+        "lost": { "records": answer.lost_records(), "by_reason": lost.collect::<Vec<_>>() },
+        "columns": columns.collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
+        "count": answer.count,
+        "notes": answer.notes.iter().map(|note| change(note)).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown() {
+        assert_eq!(printable("gemm<4> µ é"), "gemm<4> µ é");
+        assert_eq!(printable("a\u{1b}[2Jb\n\u{202e}c"), "a\\u{1b}[2Jb\\u{a}\\u{202e}c");
+        assert_eq!(printable("\u{e0041}\u{200b}"), "\\u{e0041}\\u{200b}");
+    }
+}

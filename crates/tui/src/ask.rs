@@ -1,0 +1,457 @@
+//! Answers to questions: the rows of the screen's own lists, so that `roctop ask` and the screen have the same numbers.
+
+mod open;
+mod single;
+mod status;
+
+use std::sync::Arc;
+
+use self::single::slowest;
+use super::compare::{self, Comparison};
+use super::tab::{diff, running};
+use super::widgets::list::List;
+use super::widgets::table::{self, AnswerRow, Scene};
+use super::{Grouping, Pane, Ui, columns};
+use roctop_model::Snapshot;
+use roctop_model::analysis::collectives as words;
+use roctop_model::ask::{
+    Answer, Basis, Cell, Clause, Column, Compared, Id, Question, Row, Top, Unit, Verb, window as asked_window,
+};
+use roctop_model::query::Error;
+use roctop_trace::item::Span;
+use roctop_trace::spelling::did_you_mean;
+use roctop_trace::units;
+
+pub(crate) use self::open::go;
+
+/// Reads the records of a stretch of time again; `None` if they cannot be read.
+pub type Reread<'a> = &'a mut dyn FnMut(Span) -> Option<Snapshot>;
+
+/// Where an answer comes from.
+pub struct Source<'a> {
+    /// What is known.
+    pub snap: &'a Arc<Snapshot>,
+    /// Records of a stretch of time that are counted again at most.
+    pub most: usize,
+    /// How records are read again that are not kept.
+    pub reread: Option<Reread<'a>>,
+}
+
+/// Answers a question.
+///
+/// Errors: a field, step or range that there is not; with its column.
+pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Error> {
+    let snap = source.snap.clone();
+    let mut ui = Ui::new(snap.mode);
+    ui.filter = question.filter.clone();
+    // A tree of markers would put small ones before great ones.
+    ui.prefs.flat = true;
+    let mut asking = Asking {
+        question,
+        answer: Answer::about(&snap, &question.source),
+        ui,
+        snap,
+    };
+    let whole = asking.snap.clone();
+    let asked = asked_window(question, &whole)?;
+    match question.verb {
+        Verb::Top(top) => {
+            asking.narrow(asked, source);
+            asking.top(top)?;
+        }
+        Verb::Slowest(slow) => {
+            asking.narrow(asked, source);
+            if let Some(by) = &question.by {
+                return Err(error(by, "slowest is sorted by duration: it takes no by"));
+            }
+            slowest(&mut asking, slow);
+        }
+        Verb::Errors => {
+            asking.narrow(asked, source);
+            asking.sort(Pane::Operations)?;
+            status::errors(&mut asking);
+        }
+        Verb::Gaps => {
+            asking.sort(Pane::Gaps)?;
+            asking.gaps(asked);
+        }
+        Verb::Steps => {
+            asking.sort(Pane::Steps)?;
+            asking.steps(asked);
+        }
+        Verb::Hang => asking.hang()?,
+        Verb::Compare(compared) => asking.compare(compared)?,
+        Verb::Memory => {
+            asking.sort(Pane::Memory)?;
+            asking.list(Pane::Memory, &[], &|_| true);
+        }
+        Verb::Gauges => {
+            asking.sort(Pane::Devices)?;
+            asking.list(Pane::Devices, &["Device"], &|_| true);
+        }
+        Verb::Status => status::status(&mut asking),
+    }
+    Ok(asking.answer)
+}
+
+fn error<T>(clause: &Clause<T>, message: impl Into<String>) -> Error {
+    Error {
+        column: clause.column,
+        message: message.into(),
+    }
+}
+
+/// Words of filters for columns that have another name in files.
+const ALIASES: [(&str, &str); 12] = [
+    ("dur", "Duration_ns"),
+    ("dur", "Total_ns"),
+    ("begin", "Begin_ns"),
+    ("count", "Calls"),
+    ("calls", "Count"),
+    ("share", "Share"),
+    ("bw", "Average_Bps"),
+    ("err", "Errors"),
+    ("gpu", "GPU_ns"),
+    ("dev", "Device"),
+    ("pid", "Process_Id"),
+    ("skew", "Skew_ns"),
+];
+
+/// Fields by which kernels are put together.
+const GROUPS: [(&str, Grouping); 7] = [
+    ("stream", Grouping::Stream),
+    ("dev", Grouping::Agent),
+    ("gpu", Grouping::Agent),
+    ("pid", Grouping::Process),
+    ("process", Grouping::Process),
+    ("range", Grouping::Marker),
+    ("marker", Grouping::Marker),
+];
+
+/// A question while it is answered.
+struct Asking<'a> {
+    question: &'a Question,
+    answer: Answer,
+    ui: Ui,
+    /// What the answer is about.
+    snap: Arc<Snapshot>,
+}
+
+impl Asking<'_> {
+    /// Keeps the records of a stretch of time alone.
+    fn narrow(&mut self, asked: Option<Span>, source: &mut Source<'_>) {
+        let Some(asked) = asked else { return };
+        self.answer.window.span = asked;
+        let narrowed = self.snap.narrowed(asked, source.most);
+        let reread = |source: &mut Source<'_>| source.reread.as_mut().and_then(|reread| reread(asked));
+        if let Some(narrowed) = narrowed.or_else(|| reread(source)) {
+            self.snap = Arc::new(narrowed);
+            return;
+        }
+        let sums = self.snap.values.seconds.span();
+        let has_sums = sums.is_some_and(|sums| sums.begin <= asked.begin || sums.begin <= self.snap.origin);
+        if self.question.verb == Verb::Top(Top::Kernels) && has_sums && self.group().is_none() {
+            let (summed, span) = self.snap.summed(asked);
+            self.answer.window.asked = (span != asked).then_some(asked);
+            self.answer.window.span = span;
+            self.answer.basis = Basis::Seconds;
+            self.snap = Arc::new(summed);
+            return;
+        }
+        let kept = self.snap.kept_part(asked, source.most);
+        self.answer.window.asked = Some(asked);
+        self.answer.window.span = kept;
+        self.answer.basis = Basis::Kept;
+        let empty = Span {
+            begin: kept.end,
+            end: kept.end,
+        };
+        let narrowed = self.snap.narrowed(kept, usize::MAX / 2);
+        let narrowed = narrowed.or_else(|| self.snap.narrowed(empty, usize::MAX / 2));
+        if let Some(narrowed) = narrowed {
+            self.snap = Arc::new(narrowed);
+        }
+        self.note("memory no longer holds the records before: a recording does (roctop record)");
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.answer.notes.push(text.into());
+    }
+
+    fn group(&self) -> Option<Grouping> {
+        let by = self.question.by.as_ref()?;
+        GROUPS.iter().find(|known| known.0 == by.value).map(|known| known.1)
+    }
+
+    /// Sorts a list by the field that the question names.
+    fn sort(&mut self, pane: Pane) -> Result<(), Error> {
+        let Some(by) = &self.question.by else { return Ok(()) };
+        let mut aliases = ALIASES.iter().filter(|alias| alias.0 == by.value);
+        let found = columns::named(pane, &by.value);
+        let found = found.or_else(|| aliases.find_map(|alias| columns::named(pane, alias.1)));
+        self.ui.tables[pane as usize].sort.column = Some(found.ok_or_else(|| {
+            let words: Vec<String> = columns::words(pane)
+                .into_iter()
+                .map(|known| known.1.to_lowercase())
+                .collect();
+            let near = did_you_mean(&by.value, words.iter().map(String::as_str));
+            let groups = if pane == Pane::Kernels {
+                ", stream, dev, pid, range"
+            } else {
+                ""
+            };
+            let hint = if near.is_empty() {
+                let usable = words
+                    .iter()
+                    .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+                let usable: Vec<&str> = usable.map(String::as_str).collect();
+                format!("; fields are {}{groups}", usable.join(", "))
+            } else {
+                near
+            };
+            error(by, format!("no field {:?} to sort by{hint}", by.value))
+        })?);
+        Ok(())
+    }
+
+    fn top(&mut self, top: Top) -> Result<(), Error> {
+        let pane = match top {
+            Top::Kernels => Pane::Kernels,
+            Top::Calls => Pane::Operations,
+            Top::Copies => Pane::Routes,
+            Top::Markers | Top::Ranges => Pane::Markers,
+            Top::Processes => Pane::Processes,
+            Top::Collectives => Pane::Collectives,
+        };
+        match self.group().filter(|_| top == Top::Kernels) {
+            Some(grouping) => self.ui.prefs.grouping = grouping,
+            None => self.sort(pane)?,
+        }
+        if top == Top::Ranges {
+            // A pattern of marks alone has no time.
+            let at = self.place(pane, "Total_ns");
+            self.list(pane, &[], &|row| {
+                row.cells.get(at).is_some_and(|total| *total != Cell::None)
+            });
+        } else {
+            self.list(pane, &[], &|_| true);
+        }
+        let at = self
+            .answer
+            .columns
+            .iter()
+            .position(|column| column.name == "Is_estimate");
+        let is_estimate = |row: &Row| at.is_some_and(|at| row.cells[at] == Cell::Number(1.0));
+        if self.answer.rows.iter().any(is_estimate) {
+            self.answer.basis = Basis::Kept;
+            self.note("Is_estimate 1: of the launches that are still kept, in proportion");
+        }
+        if top == Top::Collectives {
+            for waiting in &self.snap.values.collectives.waiting {
+                self.answer.notes.push(words::missing(&self.snap, waiting));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a column of a list stands.
+    fn place(&self, pane: Pane, name: &str) -> usize {
+        let scene = self.scene();
+        let (columns, _, _) = pane.list().answer(&scene, &[], 0);
+        columns
+            .iter()
+            .position(|column| column.name == name)
+            .unwrap_or(usize::MAX)
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            ui: &self.ui,
+            snap: &self.snap,
+        }
+    }
+
+    /// Answers with the rows of a list that a test takes.
+    fn list(&mut self, pane: Pane, shown: &[&str], takes: &dyn Fn(&AnswerRow) -> bool) {
+        let list: &dyn List = pane.list();
+        let (columns, mut rows, all) = list.answer(&self.scene(), shown, usize::MAX);
+        rows.retain(takes);
+        let count = rows.len();
+        rows.truncate(self.question.limit);
+        let rows = rows.into_iter().map(|row| Row {
+            id: Some(Id::of_row(pane.word(), &row.name.0, row.name.1)),
+            cells: row.cells,
+        });
+        self.answer.columns = columns;
+        self.answer.rows = rows.collect();
+        self.answer.count = count;
+        if all == 0 && !self.ui.filter.is_empty() {
+            let unfiltered = Ui {
+                prefs: self.ui.prefs.clone(),
+                ..Ui::new(self.snap.mode)
+            };
+            let scene = Scene {
+                ui: &unfiltered,
+                snap: &self.snap,
+            };
+            let known = list.keys(&scene).len();
+            self.note(format!("0 of {known} match the filter: {}", self.ui.filter.source));
+        }
+    }
+
+    /// Ids of rows that have a begin and a duration: the screen shows the stretch.
+    fn stretches(&mut self) {
+        let at = |name: &str| self.answer.columns.iter().position(|column| column.name == name);
+        let Some((begin, nanos)) = at("Begin_ns").zip(at("Duration_ns")) else {
+            return;
+        };
+        for row in &mut self.answer.rows {
+            if let (Cell::Number(begin), Cell::Number(nanos)) = (&row.cells[begin], &row.cells[nanos]) {
+                row.id = Some(Id::Stretch(Span {
+                    begin: *begin as u64,
+                    end: (*begin + *nanos) as u64,
+                }));
+            }
+        }
+    }
+
+    fn gaps(&mut self, asked: Option<Span>) {
+        if let Some(asked) = asked {
+            self.snap = Arc::new(self.snap.analysed(asked));
+        }
+        self.list(Pane::Gaps, &[], &|_| true);
+        self.stretches();
+        let stretch = self.snap.analysis().stretch;
+        let wanted = asked.unwrap_or(self.answer.window.span);
+        self.answer.window.asked = (stretch != wanted).then_some(wanted);
+        self.answer.window.span = stretch;
+        let least = units::duration(self.snap.thresholds.gap);
+        self.note(format!(
+            "neither kernel nor copy for {least} or more; at most the 100 longest"
+        ));
+    }
+
+    fn steps(&mut self, asked: Option<Span>) {
+        let (begin, nanos) = (
+            self.place(Pane::Steps, "Begin_ns"),
+            self.place(Pane::Steps, "Duration_ns"),
+        );
+        let is_in = |row: &AnswerRow| {
+            let number = |at: usize| match row.cells.get(at) {
+                Some(Cell::Number(value)) => *value as u64,
+                _ => 0,
+            };
+            let end = number(begin).saturating_add(number(nanos));
+            asked.is_none_or(|asked| number(begin) >= asked.begin && end <= asked.end)
+        };
+        self.list(Pane::Steps, &[], &is_in);
+        self.stretches();
+        if let Some(asked) = asked {
+            self.answer.window.span = asked;
+        }
+        if let Some(steps) = self.snap.steps(0) {
+            let (median, p99) = (units::duration(steps.median), units::duration(steps.p99));
+            let outliers = steps.outliers;
+            if steps.since.is_some() {
+                self.answer.basis = Basis::Kept;
+            }
+            self.note(format!(
+                "of all steps: median {median}, p99 {p99}, {outliers} much longer than most"
+            ));
+        }
+    }
+
+    fn hang(&mut self) -> Result<(), Error> {
+        if let Some(by) = &self.question.by {
+            return Err(error(by, "hang is sorted by age: it takes no by"));
+        }
+        let shown = ["Kind"];
+        let scene = self.scene();
+        let (rows, open) = running::hanging(&scene);
+        let columns = table::answer_columns::<running::RunningTable>(&scene, &shown);
+        let answered = table::answer_rows::<running::RunningTable>(&scene, &rows, &shown, self.question.limit);
+        let count = rows.len();
+        self.answer.columns = columns.into_iter().map(|column| column.1).collect();
+        self.answer.rows = answered
+            .into_iter()
+            .map(|row| Row {
+                id: Some(Id::of_row(Pane::Running.word(), &row.name.0, row.name.1)),
+                cells: row.cells,
+            })
+            .collect();
+        self.answer.count = count;
+        let least = units::duration(self.snap.thresholds.hang);
+        let open = units::counted(open as u64, "piece of work is", "pieces of work are");
+        if self.snap.is_running() {
+            self.note(format!("{open} open; listed if for more than {least}"));
+        } else {
+            self.note(format!(
+                "{} open at the end",
+                open.replace(" is", " was").replace(" are", " were")
+            ));
+        }
+        for waiting in &self.snap.values.collectives.waiting {
+            self.answer.notes.push(words::missing(&self.snap, waiting));
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, compared: Compared) -> Result<(), Error> {
+        let snap = self.snap.clone();
+        let window = |(from, to): (u64, u64)| {
+            let at = |since: u64| snap.origin.saturating_add(since).min(snap.now.max(snap.origin));
+            Span {
+                begin: at(from),
+                end: at(to),
+            }
+        };
+        let chosen = match compared {
+            Compared::Usual => None,
+            Compared::Ago { length, back } => Some(Comparison::Ago { length, back }),
+            Compared::Steps(before, after) => Some(Comparison::Steps {
+                before: before - 1,
+                after: after - 1,
+            }),
+            Compared::Windows([before, after]) => Some(Comparison::Windows {
+                before: window(before),
+                after: window(after),
+            }),
+        };
+        if let Some(chosen) = chosen.filter(|chosen| !compare::is_possible(&self.ui, &snap, *chosen)) {
+            let known = snap.steps(0).map_or(0, |steps| steps.steps.len());
+            let known = units::counted(known as u64, "step is", "steps are");
+            let clause = Clause {
+                column: "compare ".len(),
+                value: chosen,
+            };
+            return Err(error(&clause, format!("{known} known; 'steps' lists them")));
+        }
+        self.ui.compare.chosen = chosen;
+        self.sort(Pane::Changes)?;
+        self.list(Pane::Changes, &[], &|_| true);
+        let counted = diff::counted(&self.scene());
+        if let Some((is_exact, [before, after])) = counted {
+            self.answer.window.span = Span {
+                begin: before.begin.min(after.begin),
+                end: before.end.max(after.end),
+            };
+            if !is_exact {
+                self.answer.basis = Basis::Seconds;
+            }
+            let since = |at: u64| format!("{:.3} s", at.saturating_sub(snap.origin) as f64 / 1e9);
+            let words = |span: Span| format!("{} to {}", since(span.begin), since(span.end));
+            self.note(format!("before: {}; after: {}", words(before), words(after)));
+        }
+        Ok(())
+    }
+
+    /// Adds a column that no list has.
+    fn column(&mut self, name: &str, unit: Unit, rank: u8) {
+        self.answer.columns.push(Column {
+            name: name.into(),
+            unit,
+            rank,
+            is_wide: false,
+        });
+    }
+}

@@ -1,0 +1,30 @@
+//! Questions to sessions and recordings.
+
+use clap::{Args, ValueEnum};
+
+/// Options of a question.
+#[derive(Debug, Args)]
+pub struct Ask {
+    /// A recording, a directory of recordings, or a running session by its name or a process id; then the question, as 'top
+    /// kernels where dev=0 in last 10s limit 5'. The only running session if there is a question alone.
+    #[arg(value_name = "WHERE QUESTION", required = true, num_args = 1..=2)]
+    pub words: Vec<String>,
+    /// Format.
+    #[arg(long, value_enum, default_value_t, ignore_case = true)]
+    pub format: AskFormat,
+    /// Answer again every second, until the program ends.
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// Formats of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum AskFormat {
+    /// Aligned columns with units.
+    #[default]
+    Table,
+    /// JSON by docs/ask.schema.json; with --follow a line for each answer.
+    Json,
+    /// CSV in base units.
+    Csv,
+}

@@ -1,0 +1,337 @@
+//! `roctop ask` from outside: recordings against the emulated GPU's log, running sessions over the socket.
+
+use crate::kit::demo::{self, roctop};
+use crate::kit::directory::place;
+use crate::kit::rig::{Recorded, Rig, rig};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The answer of a recording.
+fn asked(recording: &Path, question: &str) -> Value {
+    json(&roctop(&[
+        "ask",
+        recording.to_str().unwrap(),
+        question,
+        "--format",
+        "json",
+    ]))
+}
+
+fn rows(answer: &Value) -> &Vec<Value> {
+    answer["rows"].as_array().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A roctop that is killed with its test.
+struct Running(Child);
+
+impl Running {
+    fn start(words: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        command
+            .args(words)
+            .env("ROCTOP_CONFIG", "/dev/null")
+            .stdin(Stdio::null());
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// The name of its session.
+    fn session(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Asks it until an answer passes a test.
+    fn ask_until(&self, question: &str, passes: impl Fn(&Value) -> bool) -> Value {
+        let began = Instant::now();
+        loop {
+            let output = roctop(&["ask", &self.session(), question, "--format", "json"]);
+            if output.status.success() {
+                let answer = json(&output);
+                if passes(&answer) {
+                    return answer;
+                }
+            }
+            assert!(began.elapsed() < Duration::from_mins(1), "{question}: {output:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        // It passes the signal on and ends with its program.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(20) && self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Kernels by mangled name as the emulated GPU logged them: how many, and their time.
+fn logged(recorded: &Recorded) -> BTreeMap<String, (u64, u64)> {
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let dispatches = recorded
+        .truth
+        .iter()
+        .filter(|row| row.kind == "dispatch" && !row.name.is_empty());
+    for row in dispatches {
+        let sum = sums.entry(roctop::kernel_name::demangle(&row.name)).or_default();
+        *sum = (sum.0 + 1, sum.1 + (row.end - row.begin));
+    }
+    sums
+}
+
+#[test]
+fn kernels_and_copies_are_those_of_the_log() {
+    let Some(rig) = rig() else { return };
+    for (name, words) in [
+        ("ask-transpose", &["matrix_transpose"][..]),
+        ("ask-streams", &["streams"][..]),
+    ] {
+        let recorded = rig.record(name, words);
+        let recording = recorded.place.join("rec");
+        let truth = logged(&recorded);
+        let answer = asked(&recording, "top kernels limit 10000");
+        assert!(!truth.is_empty() && rows(&answer).len() >= truth.len());
+        for (kernel, (count, nanos)) in &truth {
+            let row = rows(&answer)
+                .iter()
+                .find(|row| row["values"]["Kernel_Name"] == kernel.as_str());
+            let values = &row.unwrap_or_else(|| panic!("{name}: no {kernel} in {answer:#}"))["values"];
+            assert_eq!(values["Calls"], *count, "{name}: {kernel}");
+            let total = values["Total_ns"].as_u64().unwrap();
+            // Each time may differ by the clocks' step.
+            assert!(
+                total.abs_diff(*nanos) <= 1000 * count,
+                "{name}: {kernel}: {total} {nanos}"
+            );
+        }
+        // The longest launch of the log is the slowest of the answer.
+        let longest = recorded
+            .truth
+            .iter()
+            .filter(|row| row.kind == "dispatch" && !row.name.is_empty());
+        let longest = longest.map(|row| row.end - row.begin).max().unwrap();
+        let slowest = asked(&recording, "slowest limit 1");
+        let nanos = rows(&slowest)[0]["values"]["Duration_ns"].as_u64().unwrap();
+        assert!(nanos.abs_diff(longest) <= 1000, "{name}: {nanos} {longest}");
+        assert!(rows(&slowest)[0]["id"].as_str().unwrap().starts_with("launch:"));
+        // Two halves of the run have all its launches, each once.
+        let total = |question: &str| -> u64 {
+            let answer = asked(&recording, question);
+            rows(&answer)
+                .iter()
+                .map(|row| row["values"]["Calls"].as_u64().unwrap())
+                .sum()
+        };
+        let whole = &answer["window"];
+        let length = whole["end_ns"].as_u64().unwrap() - whole["origin_ns"].as_u64().unwrap();
+        let middle = length / 2;
+        let halves = total(&format!("top kernels in ..{middle}ns limit 10000"))
+            + total(&format!("top kernels in {middle}ns.. limit 10000"));
+        assert_eq!(halves, total("top kernels limit 10000"), "{name}");
+    }
+}
+
+#[test]
+fn a_summary_and_an_answer_have_the_same_numbers() {
+    let recording = demo::recording();
+    let summary = json(&roctop(&["summary", recording.to_str().unwrap(), "--format", "json"]));
+    let answer = asked(recording, "top kernels limit 10000");
+    let of_summary: BTreeMap<&str, (u64, u64)> = summary["kernels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let number = |name: &str| row[name].as_u64().unwrap();
+            (row["name"].as_str().unwrap(), (number("calls"), number("total_ns")))
+        })
+        .collect();
+    let of_answer: BTreeMap<&str, (u64, u64)> = rows(&answer)
+        .iter()
+        .map(|row| {
+            let number = |name: &str| row["values"][name].as_u64().unwrap();
+            (
+                row["values"]["Kernel_Name"].as_str().unwrap(),
+                (number("Calls"), number("Total_ns")),
+            )
+        })
+        .collect();
+    assert!(of_summary.len() > 1);
+    assert_eq!(of_answer, of_summary);
+    let status = asked(recording, "status");
+    assert_eq!(
+        rows(&status)[0]["values"]["Dispatches"],
+        summary["totals"]["dispatches"]
+    );
+    assert_eq!(rows(&status)[0]["values"]["Calls"], summary["totals"]["api_calls"]);
+}
+
+#[test]
+fn exit_codes_say_whether_it_was_a_question() {
+    let recording = demo::recording().to_str().unwrap();
+    let empty = roctop(&["ask", recording, "top kernels where no_such_kernel"]);
+    assert_eq!(empty.status.code(), Some(0), "{empty:?}");
+    assert!(String::from_utf8_lossy(&empty.stdout).contains("no rows"));
+    for (question, part) in [
+        ("top kernel", "did you mean kernels? (column 5 of 'top kernel')"),
+        ("top kernels where dru>3", "did you mean dur?"),
+        ("top kernels by colour", "(column 16 of"),
+        ("steps step 1000000", "known"),
+    ] {
+        let wrong = roctop(&["ask", recording, question]);
+        assert_eq!(wrong.status.code(), Some(2), "{question}: {wrong:?}");
+        assert!(
+            text(&wrong).starts_with("roctop: ") && text(&wrong).contains(part),
+            "{question}: {}",
+            text(&wrong)
+        );
+    }
+    let gone = roctop(&["ask", "no-such-place", "status"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(text(&gone).contains("no recording and no session"), "{}", text(&gone));
+}
+
+#[test]
+fn a_running_session_answers() {
+    let running = Running::start(&["demo", "--no-ui", "--seconds", "60"]);
+    let dispatches = |answer: &Value| {
+        rows(answer)
+            .first()
+            .and_then(|row| row["values"]["Dispatches"].as_u64())
+            .unwrap_or(0)
+    };
+    running.ask_until("status", |answer| dispatches(answer) > 1000);
+    let kernels = running.ask_until("top kernels in last 1s", |answer| rows(answer).len() > 2);
+    assert_eq!(
+        (&kernels["source"]["kind"], &kernels["source"]["running"]),
+        (&"session".into(), &true.into())
+    );
+    let window = &kernels["window"];
+    assert!(window["end_ns"].as_u64().unwrap() - window["begin_ns"].as_u64().unwrap() <= 2_000_000_000);
+    // Answers come at once; this takes the start of a process too.
+    let mut fastest = Duration::MAX;
+    for question in ["top kernels last 10s", "gaps", "slowest calls", "hang", "compare"] {
+        let began = Instant::now();
+        let output = roctop(&["ask", &running.session(), question]);
+        assert!(output.status.success(), "{question}: {output:?}");
+        fastest = fastest.min(began.elapsed());
+    }
+    assert!(fastest < Duration::from_secs(2), "{fastest:?}");
+    let wrong = roctop(&["ask", &running.session(), "top kernels by colour"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    // A line for each second.
+    let mut follower = Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["ask", &running.session(), "status", "--follow", "--format", "json"])
+        .env("ROCTOP_CONFIG", "/dev/null")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: Vec<String> = BufReader::new(follower.stdout.take().unwrap())
+        .lines()
+        .take(3)
+        .map(Result::unwrap)
+        .collect();
+    let counts: Vec<u64> = lines
+        .iter()
+        .map(|line| dispatches(&serde_json::from_str(line).unwrap()))
+        .collect();
+    let _ = follower.kill();
+    let _ = follower.wait();
+    assert!(counts.len() == 3 && counts[0] < counts[2], "{counts:?}");
+}
+
+#[test]
+fn a_recorded_session_answers_from_the_first_question_on() {
+    let directory = place("ask-record");
+    let recording = directory.join("rec");
+    let own = env!("CARGO_BIN_EXE_roctop");
+    let mut command = Command::new(own);
+    command.args(["record", "-o", recording.to_str().unwrap(), "--", own, "__demo"]);
+    command
+        .env("ROCTOP_DEMO_WORKER", "20")
+        .env("ROCTOP_CONFIG", "/dev/null")
+        .stdin(Stdio::null());
+    let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let uid = rustix::process::getuid().as_raw();
+    let session = Path::new("/dev/shm")
+        .join(format!("roctop-{uid}"))
+        .join(running.session());
+    let has_ring = || {
+        let files = std::fs::read_dir(&session).into_iter().flatten().flatten();
+        files
+            .into_iter()
+            .any(|file| file.path().extension().is_some_and(|ending| ending == "ring"))
+    };
+    let began = Instant::now();
+    while !has_ring() {
+        assert!(
+            began.elapsed() < Duration::from_mins(1),
+            "no ring in {}",
+            session.display()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Something is recorded before the first question.
+    std::thread::sleep(Duration::from_millis(500));
+    let answer = running.ask_until("top kernels", |answer| rows(answer).len() > 2);
+    let window = &answer["window"];
+    assert!(
+        window["begin_ns"].as_u64().unwrap() > window["origin_ns"].as_u64().unwrap(),
+        "{answer:#}"
+    );
+    // The recording has what came before, and is not disturbed.
+    let socket = session.join("ask.sock");
+    assert!(socket.exists(), "{}", socket.display());
+    drop(running);
+    assert!(!socket.exists(), "{}", socket.display());
+    let whole = asked(&recording, "status");
+    let all = rows(&whole)[0]["values"]["Dispatches"].as_u64().unwrap();
+    let counted: u64 = rows(&answer)
+        .iter()
+        .map(|row| row["values"]["Calls"].as_u64().unwrap())
+        .sum();
+    assert!(all > counted && counted > 0, "{all} {counted}");
+}
+
+#[test]
+fn a_program_that_was_killed_says_what_hung() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("ask-crash");
+    let recording = place.join("rec");
+    let output = Rig::ended(&mut rig.command(
+        &place,
+        &["record", "-o", recording.to_str().unwrap()],
+        &["crash_mid", "kill"],
+    ));
+    assert!(!output.status.success(), "{output:?}");
+    let answer = asked(&recording, "hang");
+    let open = asked(&recording, "status");
+    assert!(!rows(&open)[0]["values"]["State"].as_str().unwrap().is_empty());
+    let kinds: Vec<&str> = rows(&answer)
+        .iter()
+        .filter_map(|row| row["values"]["Kind"].as_str())
+        .collect();
+    assert!(
+        kinds
+            .iter()
+            .all(|kind| ["oldest", "kernel", "call", "range"].contains(kind)),
+        "{answer:#}"
+    );
+}
