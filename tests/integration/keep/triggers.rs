@@ -83,7 +83,7 @@ const CASES: [Case; 12] = [
     },
     Case {
         what: "stuck",
-        condition: "hang > 1s",
+        condition: "hang(stuck) > 1s",
         reason: "has been open for 1.",
         options: &[],
         machine: STUCK,
