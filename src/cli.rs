@@ -51,7 +51,8 @@ pub struct Cli {
 }
 
 /// Options that `-h` leaves out, by their names in code; `--help` has all.
-const HIDDEN_IN_SHORT_HELP: [&str; 33] = [
+const HIDDEN_IN_SHORT_HELP: [&str; 34] = [
+    "words",
     "theme",
     "view",
     "hsa_trace",

@@ -203,7 +203,7 @@ pub fn json(answer: &Answer) -> Value {
     json_texts(answer, &str::to_owned)
 }
 
-/// As [`json`], with each text of the traced program changed by `change`.
+/// As [`json()`], with each text of the traced program changed by `change`.
 pub fn json_texts(answer: &Answer, change: &dyn Fn(&str) -> String) -> Value {
     let cell = |cell: &Cell| match cell {
         Cell::None => Value::Null,
