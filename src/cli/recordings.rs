@@ -156,7 +156,7 @@ pub struct Summary {
     /// Only what passes, in the language of `/`.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
-    /// Exit with 3 when this holds, as 'p99(gemm) > 2ms'; may be given several times.
+    /// Exit with 3 when this holds, as 'p99(gemm) > 2ms' or 'skew(AllReduce) > 5ms'; may be given several times.
     #[arg(long, value_name = "EXPR")]
     pub fail_if: Vec<String>,
 }
