@@ -11,7 +11,8 @@
 //   shared    the kernel stands behind one of another stream that waits for an event of GPU 1; the test gives both streams
 //             one hardware queue (GPU_MAX_HW_QUEUES=1)
 //   mixture   host, asleep, event and copy in turn
-// What the thread did is printed: `phase NAME BEGIN END`, ns of CLOCK_BOOTTIME.
+// What the thread did is printed: `phase NAME BEGIN END`, ns of CLOCK_BOOTTIME. `phase waited 0 NS` is how long it waited
+// for a CPU in all rounds.
 #include "count.hpp"
 
 #include <ctime>
@@ -109,6 +110,7 @@ int main(int argc, char** argv) {
   }
   OK(hipStreamCreateWithFlags, &second, hipStreamNonBlocking);
   OK(hipHostMalloc, (void**)&host, BYTES, 0);
+  uint64_t before = waited();
   for (long round = 0; round < rounds; round++) {
     if (mode == "host" || mode == "start-up") {
       compute(20 * MS);
@@ -137,6 +139,7 @@ int main(int argc, char** argv) {
     }
   }
   OK(hipDeviceSynchronize);
+  phases.push_back({"waited", 0, waited() - before});
   for (const Phase& phase : phases)
     std::printf("phase %s %llu %llu\n", phase.name, (unsigned long long)phase.begin, (unsigned long long)phase.end);
   app::finish();
