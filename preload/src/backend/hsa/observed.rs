@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "packets in the program's queue")]
 
-use super::packet::{self, Launch};
+use super::packet::{self, Submission};
 use super::queue::Queue;
 use super::{Hsa, hsa, signal};
 use crate::backend::hip::watchdog;
@@ -190,7 +190,7 @@ fn dispatch(queue: &'static Queue, packet: &Packet, index: u64) {
     if packet::is_wanted() {
         let id = process::get().map_or(0, |process| process.submit(1) + 1);
         let (index, now) = (Some(index), clock::now());
-        packet::observe(queue, &Launch { packet, index, id, now });
+        packet::observe(queue, &Submission { packet, index, id, now });
     } else {
         watchdog::unwanted(1);
     }

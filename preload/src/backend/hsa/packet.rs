@@ -212,7 +212,7 @@ fn rewrite_plain(queue: &Queue, packet: &Packet, index: u64) -> bool {
     out.clear();
     queue.wait_for_slots(1);
     let index = Some(index);
-    dispatch(queue, &Launch { packet, index, id, now }, out);
+    dispatch(queue, &Submission { packet, index, id, now }, out);
     true
 }
 
@@ -267,13 +267,13 @@ fn rewrite(queue: &Queue, packets: &[Packet], index: u64) -> bool {
                 index = queue.index_of(packet, own);
                 own = index.map_or(own, |index| index + 1);
             }
-            let launch = Launch { packet, index, id, now };
+            let submission = Submission { packet, index, id, now };
             if level == Level::Program {
-                dispatch_in_place(queue, &launch, out);
+                dispatch_in_place(queue, &submission, out);
             } else if has_room || !needs_barrier(packet) {
-                dispatch(queue, &launch, out);
+                dispatch(queue, &submission, out);
             } else {
-                without_time(queue, &launch, out);
+                without_time(queue, &submission, out);
             }
         } else {
             out.push(*packet);
@@ -412,7 +412,7 @@ fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
 }
 
 /// A dispatch packet, and what else its record says.
-pub(crate) struct Launch<'a> {
+pub(crate) struct Submission<'a> {
     pub(crate) packet: &'a Packet,
     /// Index of the packet in the program's queue; `None` if unknown.
     pub(crate) index: Option<u64>,
@@ -421,7 +421,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) now: u64,
 }
 
-impl Launch<'_> {
+impl Submission<'_> {
     /// The record, without its times. Takes the call that was noted for the packet. Inlined, so that its words go
     /// straight to the slot.
     #[inline(always)]
@@ -472,19 +472,19 @@ fn begin(queue: &Queue, sequence: u64) {
 }
 
 #[inline]
-fn dispatch(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
-    let packet = launch.packet;
+fn dispatch(queue: &Queue, submission: &Submission<'_>, out: &mut Vec<Packet>) {
+    let packet = submission.packet;
     let sequence = queue.head.load(Ordering::Relaxed);
     let Some((side, kept)) = free_slot(queue, sequence) else {
-        without_time(queue, launch, out);
+        without_time(queue, submission, out);
         return;
     };
     let mut copy = *packet;
     if !watch(queue, side, sequence, &mut copy) {
-        without_time(queue, launch, out);
+        without_time(queue, submission, out);
         return;
     }
-    let record = launch.record(queue);
+    let record = submission.record(queue);
     kept.keep(&record);
     queue.submitted(Some(sequence), &record);
     let position = queue.room.written() + out.len() as u64;
@@ -502,15 +502,15 @@ fn dispatch(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
 
 /// A dispatch for which there is no free slot, signal or place for a barrier.
 #[cold]
-fn without_time(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
-    untimed(queue, launch.record(queue));
-    out.push(*launch.packet);
+fn without_time(queue: &Queue, submission: &Submission<'_>, out: &mut Vec<Packet>) {
+    untimed(queue, submission.record(queue));
+    out.push(*submission.packet);
 }
 
 /// A dispatch that is timed if its own signal can be watched in place.
-fn dispatch_in_place(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) {
-    let packet = launch.packet;
-    let record = launch.record(queue);
+fn dispatch_in_place(queue: &Queue, submission: &Submission<'_>, out: &mut Vec<Packet>) {
+    let packet = submission.packet;
+    let record = submission.record(queue);
     let sequence = queue.head.load(Ordering::Relaxed);
     match free_slot(queue, sequence) {
         Some((side, kept)) if packet.completion != 0 && side.watch.in_place(packet.completion, Kind::Dispatch) => {
@@ -527,10 +527,10 @@ fn dispatch_in_place(queue: &Queue, launch: &Launch<'_>, out: &mut Vec<Packet>) 
 }
 
 /// A dispatch of an observed queue: timed if its own signal can be watched.
-pub(crate) fn observe(queue: &'static Queue, launch: &Launch<'_>) {
-    let record = launch.record(queue);
+pub(crate) fn observe(queue: &'static Queue, submission: &Submission<'_>) {
+    let record = submission.record(queue);
     let sequence = queue.head.load(Ordering::Relaxed);
-    let completion = launch.packet.completion;
+    let completion = submission.packet.completion;
     if let Some((side, kept)) = free_slot(queue, sequence).filter(|_| completion != 0) {
         kept.keep(&record);
         if side.watch.late(completion) {
