@@ -1,6 +1,9 @@
 //! Size of a recording on disk, speed of its export to CSV beside a peer that writes the same file, and time to open a
 //! recording of ten gigabytes.
 //!
+//! `cargo bench --bench export -- threads` measures each format on one core and on all cores of this process instead, and
+//! the bare insert of the rows of the database.
+//!
 //! `cargo bench --bench export` prints a Markdown table. The recorder itself writes `ROCTOP_BENCH_RECORDS` synthetic
 //! records (default 5 million): launches, kernels, copies and ranges of four threads. The peer is DuckDB, if
 //! `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that roctop wrote of the same recording,
@@ -23,6 +26,8 @@ mod made;
 use made::{Made, make};
 use roctop::item::Span;
 use roctop::recording::{Merged, Recording};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -161,6 +166,127 @@ fn measured(place: &Path, records: u64) {
     std::fs::remove_dir_all(place).unwrap();
 }
 
+/// Each format on one thread and on all cores; records are those of the recording.
+fn on_all_cores(place: &Path, records: u64) {
+    let recording = place.join("rec");
+    let made = Made {
+        records,
+        threads: 16,
+        ..Made::default()
+    };
+    let counts = make(&recording, &made);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    println!("{} records, {cores} cores", counts.records());
+    println!("\n| what | threads | seconds | records/s | MiB resident | GB written |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let line = |what: &str, threads: usize, (took, most): (Duration, u64), size: u64| {
+        let seconds = took.as_secs_f64();
+        let speed = counts.records() as f64 / seconds;
+        let size = size as f64 / 1e9;
+        println!("| {what} | {threads} | {seconds:.2} | {speed:.0} | {most} | {size:.2} |");
+    };
+    let (recording, out) = (recording.to_str().unwrap(), place.join("out"));
+    for threads in [1, cores] {
+        let number = threads.to_string();
+        for format in ["csv", "json", "parquet", "pftrace", "rocpd"] {
+            let words = ["export", recording, "--format", format, "--threads", &number, "-o", "t"];
+            let took = run(&[&words[..], &["-d", out.to_str().unwrap()]].concat());
+            line(format, threads, took, bytes(&out));
+            if format == "rocpd" {
+                let took = bare_insert(&out.join("t_results.db"), &place.join("bare.db"));
+                line("the same rows, only inserted", 1, (took, 0), bytes(&out));
+                std::fs::remove_file(place.join("bare.db")).unwrap();
+            }
+            std::fs::remove_dir_all(&out).unwrap();
+        }
+    }
+    line("summary", cores, run(&["summary", recording]), 0);
+}
+
+/// Inserts the rows of a database into an empty one with the same tables, and measures only that.
+fn bare_insert(from: &Path, to: &Path) -> Duration {
+    let (from, to) = (Connection::open(from).unwrap(), Connection::open(to).unwrap());
+    to.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN;")
+        .unwrap();
+    let mut tables = from
+        .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")
+        .unwrap();
+    let tables = tables.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let tables: Vec<(String, String)> = tables.map(Result::unwrap).collect();
+    let mut took = Duration::ZERO;
+    for (name, sql) in tables {
+        to.execute_batch(&sql).unwrap();
+        let mut all = from.prepare(&format!("SELECT * FROM \"{name}\"")).unwrap();
+        let columns = all.column_count();
+        let places = vec!["?"; columns].join(",");
+        let mut insert = to
+            .prepare(&format!("INSERT INTO \"{name}\" VALUES ({places})"))
+            .unwrap();
+        let mut rows = all.query([]).unwrap();
+        loop {
+            let mut held: Vec<Vec<Value>> = Vec::new();
+            while held.len() < 1 << 16
+                && let Some(row) = rows.next().unwrap()
+            {
+                held.push((0..columns).map(|at| row.get(at).unwrap()).collect());
+            }
+            if held.is_empty() {
+                break;
+            }
+            let begin = Instant::now();
+            for row in &held {
+                insert.execute(params_from_iter(row)).unwrap();
+            }
+            took += begin.elapsed();
+        }
+    }
+    let begin = Instant::now();
+    to.execute_batch("COMMIT;").unwrap();
+    took + begin.elapsed()
+}
+
+/// Time to open a recording of ten gigabytes at `large`, made of `recording`; a complete one needs the room of `unneeded`.
+fn opening(recording: &Path, large: &Path, unneeded: &[&Path]) {
+    let size = if std::env::var_os("ROCTOP_BENCH_LARGE").is_some_and(|how| how == "made") {
+        std::fs::remove_dir_all(recording).unwrap();
+        for path in unneeded {
+            std::fs::remove_dir_all(path).unwrap();
+        }
+        make(
+            large,
+            &Made {
+                records: LARGE_RECORDS,
+                threads: 4,
+                ..Made::default()
+            },
+        );
+        bytes(large)
+    } else {
+        enlarge(recording, large)
+    };
+    let begin = Instant::now();
+    let opened = Recording::open(large).unwrap();
+    let span = opened.span().unwrap().unwrap();
+    let open = begin.elapsed();
+    let middle = span.begin + (span.end - span.begin) / 2;
+    let begin = Instant::now();
+    let mut found = 0;
+    let stretch = Span {
+        begin: middle,
+        end: middle + 1_000_000,
+    };
+    let whole = Merged::new(vec![&opened]).unwrap();
+    whole
+        .items(Some(stretch), &mut |_| {}, &mut |items| found += items.len())
+        .unwrap();
+    println!(
+        "\n{:.1} GB: open {:.0} ms, a millisecond in its middle {:.0} ms ({found} items)",
+        size as f64 / 1e9,
+        open.as_secs_f64() * 1e3,
+        begin.elapsed().as_secs_f64() * 1e3
+    );
+}
+
 fn main() {
     let records = std::env::var("ROCTOP_BENCH_RECORDS").ok();
     let records = records.map_or(DEFAULT_RECORDS, |text| text.parse().unwrap());
@@ -169,6 +295,11 @@ fn main() {
     let place = place.join(format!("bench-export-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).unwrap();
+    if std::env::args().any(|word| word == "threads") {
+        on_all_cores(&place, records);
+        std::fs::remove_dir_all(&place).unwrap();
+        return;
+    }
     let recording = place.join("rec");
     let begin = Instant::now();
     let counts = make(
@@ -219,43 +350,6 @@ fn main() {
         None => println!("| DuckDB | not there: ROCTOP_PEER_PYTHON names no Python that has it | | | | |"),
     }
     measured(&path("measured"), records);
-    let large = path("large");
-    let size = if std::env::var_os("ROCTOP_BENCH_LARGE").is_some_and(|how| how == "made") {
-        std::fs::remove_dir_all(&recording).unwrap();
-        std::fs::remove_dir_all(&parquet).unwrap();
-        std::fs::remove_dir_all(&other).unwrap();
-        make(
-            &large,
-            &Made {
-                records: LARGE_RECORDS,
-                threads: 4,
-                ..Made::default()
-            },
-        );
-        bytes(&large)
-    } else {
-        enlarge(&recording, &large)
-    };
-    let begin = Instant::now();
-    let opened = Recording::open(&large).unwrap();
-    let span = opened.span().unwrap().unwrap();
-    let open = begin.elapsed();
-    let middle = span.begin + (span.end - span.begin) / 2;
-    let begin = Instant::now();
-    let mut found = 0;
-    let stretch = Span {
-        begin: middle,
-        end: middle + 1_000_000,
-    };
-    let whole = Merged::new(vec![&opened]).unwrap();
-    whole
-        .items(Some(stretch), &mut |_| {}, &mut |items| found += items.len())
-        .unwrap();
-    println!(
-        "\n{:.1} GB: open {:.0} ms, a millisecond in its middle {:.0} ms ({found} items)",
-        size as f64 / 1e9,
-        open.as_secs_f64() * 1e3,
-        begin.elapsed().as_secs_f64() * 1e3
-    );
+    opening(&recording, &path("large"), &[&parquet, &other]);
     std::fs::remove_dir_all(&place).unwrap();
 }

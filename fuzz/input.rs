@@ -8,6 +8,7 @@ use roctop::export::collect::collect;
 use roctop::export::facts::Facts;
 use roctop::export::hosts::Hosts;
 use roctop::export::options::{Choice, KernelNames};
+use roctop::export::workspace::Workspace;
 use roctop::export::{self, Format};
 use roctop::item::{Exit, ProcessId};
 use roctop::model::{Fresh, Options, Store};
@@ -21,6 +22,7 @@ use roctop_ring::record::{
     Agent, Allocation, ApiCall, CodeObject, Copy, Counter, CounterInstances, CounterValue, Dispatch, Domain, Head,
     KernelSymbol, Marker, OperationName, PAYLOAD_WORDS, PcSample, Queue, Scratch, Slot, Stream, counter_source,
 };
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 const HEADER: usize = 48;
@@ -414,9 +416,13 @@ pub(crate) fn look(path: &Path) {
     let _ = recording.clocks();
 }
 
+/// Threads of an export: some, so that what several do is read too.
+const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
 /// Exports it in every format to `out`, which is then removed; returns the number of files.
 pub(crate) fn files(path: &Path, out: &Path) -> usize {
     let Ok(recording) = Recording::open(path) else { return 0 };
+    let recording = recording.on_threads(THREADS);
     let _ = std::fs::remove_dir_all(out);
     std::fs::create_dir_all(out).unwrap();
     // Unreadable parts are reported; the files of the readable parts are complete.
@@ -428,7 +434,8 @@ pub(crate) fn files(path: &Path, out: &Path) -> usize {
 fn written(recording: &Recording, out: &Path) -> Result<usize, Box<dyn std::error::Error>> {
     let mut count = 0;
     let whole = Merged::new(vec![recording])?;
-    let (collected, _) = collect(&whole, None, out, &Progress::new())?;
+    let place = Workspace::new(out, THREADS);
+    let (collected, _) = collect(&whole, None, &place, &Progress::new())?;
     let facts = Facts::read(&whole)?;
     let mut nodes = Hosts::default();
     nodes.complete(&collected.run);
@@ -446,7 +453,7 @@ fn written(recording: &Recording, out: &Path) -> Result<usize, Box<dyn std::erro
         };
         let job = export::Job {
             collected: &collected,
-            place: out,
+            place: &place,
             nodes: &nodes,
             facts: &facts,
             command: &[],

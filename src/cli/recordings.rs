@@ -97,6 +97,9 @@ pub struct Export {
     /// Only records of this time, as 1.5s..2s after the beginning.
     #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range, help_heading = CHOICE)]
     pub range: Option<(u64, u64)>,
+    /// Threads that read, sort and write; the files are the same with any number. All available cores when not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 }
 
 /// Whose columns and names.

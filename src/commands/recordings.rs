@@ -6,6 +6,7 @@ use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::options::{Choice, KernelNames, Layout};
+use crate::export::workspace::Workspace;
 use crate::export::{self, prepare_directory};
 use crate::item::{Process, Span};
 use crate::kernel_name::Aliases;
@@ -23,6 +24,7 @@ use crate::settings::Config;
 use crate::ui;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +34,11 @@ const EXCEEDED: u8 = 3;
 
 /// Opens recordings. A directory that is none but holds some stands for these, in order of their names.
 pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
+    open_on(Workspace::cores(), paths)
+}
+
+/// As `open_all`; their records are read on that many threads.
+fn open_on(threads: NonZeroUsize, paths: &[PathBuf]) -> Result<Vec<Recording>> {
     let mut opened = Vec::new();
     for path in paths {
         match Recording::open(path) {
@@ -47,7 +54,7 @@ pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
             }
         }
     }
-    Ok(opened)
+    Ok(opened.into_iter().map(|one| one.on_threads(threads)).collect())
 }
 
 /// Recordings right inside of a directory.
@@ -95,11 +102,14 @@ pub fn open(options: &cli::Open) -> Result<u8> {
 /// `roctop export`: files.
 pub fn export_files(options: &cli::Export) -> Result<u8> {
     let choice = choice(options)?;
-    let recordings = open_all(&options.recordings)?;
+    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
+    let threads = threads.unwrap_or_else(Workspace::cores);
+    let recordings = open_on(threads, &options.recordings)?;
     let whole = merged(&recordings)?;
     prepare_directory(&options.directory)?;
+    let place = Workspace::new(&options.directory, threads);
     let progress = Progress::new();
-    let (collected, replay) = collect(&whole, options.range, &options.directory, &progress)?;
+    let (collected, replay) = collect(&whole, options.range, &place, &progress)?;
     say_all(&replay.warnings(&names(&recordings)));
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
@@ -108,7 +118,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
     let job = export::Job {
         collected: &collected,
-        place: &options.directory,
+        place: &place,
         nodes: &hosts(&recordings, &collected),
         facts: &Facts::read(&whole)?,
         command: recordings.first().map_or(&[], Recording::command),

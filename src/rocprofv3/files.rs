@@ -5,6 +5,7 @@ use super::plan::{Level, Plan};
 use crate::export::collect::collect;
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
+use crate::export::workspace::Workspace;
 use crate::export::{self, Sums, summary};
 use crate::item;
 use crate::live::run::{say, say_all};
@@ -16,12 +17,13 @@ use std::path::{Path, PathBuf};
 /// Writes what a plan wants of the recording at `path`; `words` is the command line, `launched` when it was started, in
 /// seconds since 1970.
 pub(super) fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -> Result<()> {
-    let recording = Recording::open(path)?;
+    let recording = Recording::open(path)?.on_threads(Workspace::cores());
     let recordings = [recording];
     let whole = Merged::new(recordings.iter().collect())?;
     let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
-    let (collected, replay) = collect(&whole, None, path, &progress)?;
+    let place = Workspace::new(path, Workspace::cores());
+    let (collected, replay) = collect(&whole, None, &place, &progress)?;
     say_all(&replay.warnings(&path.display().to_string()));
     let facts = Facts::read(&whole)?;
     let (nodes, faults) = Hosts::of_recordings(&recordings, &collected.run);
@@ -37,7 +39,7 @@ pub(super) fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -
     };
     let job = export::Job {
         collected: &collected,
-        place: path,
+        place: &place,
         nodes: &nodes,
         progress: &progress,
         facts: &facts,

@@ -5,6 +5,7 @@ use super::run::Run;
 use super::sample_streams::{Measured, StreamCollector};
 use super::sort::{Entry, Sorted, Sorter};
 use super::texts::Texts;
+use super::workspace::Workspace;
 use roctop_model::collectives::Collectives;
 use roctop_ring::record::{engine, memory};
 use roctop_source::progress::Progress;
@@ -14,10 +15,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 
 /// Memory for records while they are collected, bytes.
-const SORT_BUFFER_BYTES: usize = 128 << 20;
+const SORT_BUFFER_BYTES: usize = 64 << 20;
 /// Memory for parts of collectives while they are collected, bytes.
 const PART_BUFFER_BYTES: usize = 16 << 20;
 
@@ -107,8 +107,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector that sorts in the directory `place` when memory does not suffice.
-    pub fn new(place: &Path) -> Self {
+    /// A collector that sorts at `place` when memory does not suffice.
+    pub fn new(place: &Workspace) -> Self {
         Self {
             run: Run::default(),
             events: Sorter::new(place, SORT_BUFFER_BYTES),
@@ -218,7 +218,7 @@ impl Collector {
 pub fn collect(
     whole: &Merged<'_>,
     range: Option<(Nanos, Nanos)>,
-    place: &Path,
+    place: &Workspace,
     progress: &Progress,
 ) -> crate::error::Result<(Collected, Replay)> {
     let begin = whole.span()?.map(|span| span.begin);

@@ -5,12 +5,12 @@ use super::records::Row;
 use super::sample_streams::{Instances, Value, Walk};
 use super::scope::Scope;
 use super::sort::{Entry, Iter, Sorted, Sorter};
+use super::workspace::Workspace;
 use roctop_trace::item::{CounterId, CounterInfo, CounterInstances, Dispatch, KernelId, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::iter::Peekable;
-use std::path::Path;
 
 /// Memory for each kind while it is sorted, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
@@ -37,7 +37,7 @@ impl Entry for Numbered {
 }
 
 /// All dispatches of a process, sorted by number.
-pub(super) fn numbered(dispatches: &Sorted<Row<Dispatch>>, place: &Path) -> io::Result<Sorted<Numbered>> {
+pub(super) fn numbered(dispatches: &Sorted<Row<Dispatch>>, place: &Workspace) -> io::Result<Sorted<Numbered>> {
     let mut sorter = Sorter::new(place, SORT_BUFFER_BYTES);
     for row in dispatches.iter() {
         let Row { record, id, .. } = row?;

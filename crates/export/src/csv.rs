@@ -10,7 +10,7 @@ mod gauges;
 mod in_flight;
 pub(super) mod writer;
 
-use self::writer::Lines;
+use self::writer::{Lines, table};
 use super::files::Files;
 use super::operation;
 use super::options::LIBRARIES;
@@ -140,10 +140,9 @@ impl<'a> Agents<'a> {
 
 fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
-    let mut agents = Agents::new(view);
-    let mut lines = Lines::new(out, if seed { SEED_KERNELS } else { KERNELS })?;
-    for row in view.rows.dispatches.iter() {
-        let row = row?;
+    let columns = if seed { SEED_KERNELS } else { KERNELS };
+    let agents = || Agents::new(view);
+    table(out, columns, &view.rows.dispatches, agents, |row, agents, lines| {
         let d = &row.record;
         lines.raw("\"KERNEL_DISPATCH\"").raw(agents.cell(Some(d.agent)));
         if seed {
@@ -152,7 +151,7 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
             lines.number(view.queue(d.queue)).number(view.stream(d.stream));
             lines.number(view.tid(d.thread)).number(d.dispatch_id);
         }
-        lines.number(d.kernel.0 + 1).text(&view.kernel_name(&row));
+        lines.number(d.kernel.0 + 1).text(&view.kernel_name(row));
         lines.number(row.id).number(d.span.begin).number(d.span.end);
         if seed {
             lines.number(d.private_size).number(d.group_size);
@@ -171,80 +170,81 @@ fn kernels(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         for size in d.grid {
             lines.number(size);
         }
-        lines.end()?;
-    }
-    Ok(())
+    })
 }
 
 fn copies(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
-    let mut agents = Agents::new(view);
-    let mut lines = Lines::new(out, if seed { SEED_COPIES } else { COPIES })?;
-    for row in view.rows.copies.iter() {
-        let row = row?;
+    let columns = if seed { SEED_COPIES } else { COPIES };
+    let agents = || Agents::new(view);
+    table(out, columns, &view.rows.copies, agents, |row, agents, lines| {
         let c = &row.record;
         lines.raw("\"MEMORY_COPY\"").text(view.direction(c));
         if !seed {
             lines.number(view.stream(c.stream));
         }
         lines.raw(agents.cell(c.source)).raw(agents.cell(c.destination));
-        lines.number(row.id).number(c.span.begin).number(c.span.end).end()?;
-    }
-    Ok(())
+        lines.number(row.id).number(c.span.begin).number(c.span.end);
+    })
 }
 
 fn calls(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = Lines::new(out, CALLS)?;
-    for row in rows.iter() {
-        let row = row?;
-        let call = &row.record;
-        lines.text(view.domain(call)).text(view.function(call));
-        lines.number(view.process.pid).number(view.tid(Some(call.thread)));
-        lines
-            .number(row.id)
-            .number(call.span.begin)
-            .number(call.span.end)
-            .end()?;
-    }
-    Ok(())
+    table(
+        out,
+        CALLS,
+        rows,
+        || (),
+        |row, (), lines| {
+            let call = &row.record;
+            lines.text(view.domain(call)).text(view.function(call));
+            lines.number(view.process.pid).number(view.tid(Some(call.thread)));
+            lines.number(row.id).number(call.span.begin).number(call.span.end);
+        },
+    )
 }
 
 fn markers(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = Lines::new(out, CALLS)?;
-    for row in view.rows.markers.iter() {
-        let row = row?;
-        let m = &row.record;
-        lines.text(view.marker_domain(m)).text(&view.message(m));
-        lines.number(view.process.pid).number(view.tid(Some(m.thread)));
-        lines.number(row.id).number(m.span.begin).number(m.span.end).end()?;
-    }
-    Ok(())
+    table(
+        out,
+        CALLS,
+        &view.rows.markers,
+        || (),
+        |row, (), lines| {
+            let m = &row.record;
+            lines.text(view.marker_domain(m)).text(&view.message(m));
+            lines.number(view.process.pid).number(view.tid(Some(m.thread)));
+            lines.number(row.id).number(m.span.begin).number(m.span.end);
+        },
+    )
 }
 
 fn allocations(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut agents = Agents::new(view);
-    let mut lines = Lines::new(out, ALLOCATIONS)?;
-    for row in view.rows.allocations.iter() {
-        let row = row?;
-        let a = &row.record;
-        let free = operation::is_free(a.operation);
-        lines.raw("\"MEMORY_ALLOCATION\"");
-        lines.text(operation::name(&operation::ALLOCATIONS, a.operation));
-        lines.raw(if free { "\"\"" } else { agents.cell(a.agent) });
-        lines
-            .number(if free { 0 } else { a.bytes })
-            .text(&format!("0x{:016x}", a.address));
-        lines.number(row.id).number(a.span.begin).number(a.span.end).end()?;
-    }
-    Ok(())
+    let agents = || Agents::new(view);
+    table(
+        out,
+        ALLOCATIONS,
+        &view.rows.allocations,
+        agents,
+        |row, agents, lines| {
+            let a = &row.record;
+            let free = operation::is_free(a.operation);
+            lines.raw("\"MEMORY_ALLOCATION\"");
+            lines.text(operation::name(&operation::ALLOCATIONS, a.operation));
+            lines.raw(if free { "\"\"" } else { agents.cell(a.agent) });
+            lines
+                .number(if free { 0 } else { a.bytes })
+                .text(&format!("0x{:016x}", a.address));
+            lines.number(row.id).number(a.span.begin).number(a.span.end);
+        },
+    )
 }
 
 fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let seed = view.is_seed();
-    let mut agents = Agents::new(view);
-    let mut lines = Lines::new(out, if seed { SEED_SCRATCHES } else { SCRATCHES })?;
-    for row in view.rows.scratches.iter() {
-        let s = row?.record;
+    let columns = if seed { SEED_SCRATCHES } else { SCRATCHES };
+    let agents = || Agents::new(view);
+    table(out, columns, &view.rows.scratches, agents, |row, agents, lines| {
+        let s = &row.record;
         lines.raw("\"SCRATCH_MEMORY\"");
         lines
             .text(operation::name(&operation::SCRATCHES, s.operation))
@@ -261,9 +261,7 @@ fn scratches(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         if !seed {
             lines.number(s.bytes);
         }
-        lines.end()?;
-    }
-    Ok(())
+    })
 }
 
 const SAMPLED: &str = "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id";

@@ -42,6 +42,7 @@ mod subject;
 pub mod summary;
 mod texts;
 pub mod view;
+pub mod workspace;
 
 pub use error::{Error, Result};
 
@@ -58,13 +59,14 @@ use stats::Domain;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use view::View;
+use workspace::Workspace;
 
 /// An export: input, selection and output.
 pub struct Job<'a> {
     /// The records.
     pub collected: &'a Collected,
-    /// Directory for temporary files.
-    pub place: &'a Path,
+    /// Where it sorts, and on how many threads.
+    pub place: &'a Workspace,
     /// Driver topology of each host, with agents of the run added.
     pub nodes: &'a Hosts,
     /// Facts that only exports contain.

@@ -10,10 +10,10 @@ use super::collect::{Collected, Event};
 use super::options::Kinds;
 use super::records::{Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
 use super::sort::{Sorted, Sorter};
+use super::workspace::Workspace;
 use roctop_model::FastMap;
 use roctop_trace::item::ProcessId;
 use std::io;
-use std::path::Path;
 use sweep::{Cause, Sweep};
 
 /// Maximum number of work records whose call is searched in a second sweep.
@@ -36,7 +36,7 @@ pub(crate) fn rows(
     events: &mut dyn Iterator<Item = io::Result<Event>>,
     wanted: Wanted,
     tests: &RowFilter<'_>,
-    place: &Path,
+    place: &Workspace,
 ) -> io::Result<Rows> {
     let mut sink = Sink::new(&collected.run, tests, place);
     let mut sweep = Sweep::new(&collected.run, wanted);

@@ -1,17 +1,19 @@
 //! A map from large to small numbers in an unnamed file, with bounded memory.
 
 use super::sort::{nameless, no_room};
-use std::cell::RefCell;
+use super::workspace::Workspace;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Numbers per page.
 const PAGE_NUMBERS: usize = 4096;
-/// Number of cached pages.
-const CACHED_PAGES: usize = 512;
+/// Caches of pages, by the page's last bits: threads that read different pages rarely wait for each other.
+const CACHES: usize = 32;
+/// Number of pages in each.
+const CACHED_PAGES: usize = 16;
 
 /// Numbers by index; 0 where none was stored.
 #[derive(Default)]
@@ -19,7 +21,7 @@ pub(super) struct Numbers {
     file: Option<File>,
     /// One more than the last index.
     end: u64,
-    read: RefCell<Read>,
+    read: [Mutex<Read>; CACHES],
 }
 
 #[derive(Default)]
@@ -32,13 +34,13 @@ struct Read {
 impl Numbers {
     /// Stores numbers with ascending indexes; the last of several at one index counts.
     ///
-    /// Errors: the directory `place` is full.
-    pub(super) fn new(place: &Path, numbers: impl Iterator<Item = io::Result<(u64, u32)>>) -> io::Result<Self> {
+    /// Errors: the directory of `place` is full.
+    pub(super) fn new(place: &Workspace, numbers: impl Iterator<Item = io::Result<(u64, u32)>>) -> io::Result<Self> {
         let mut numbers = numbers.peekable();
         if numbers.peek().is_none() {
             return Ok(Self::default());
         }
-        let error_in_place = |error: io::Error| no_room(place, &error);
+        let error_in_place = |error: io::Error| no_room(place.directory(), &error);
         let mut file = BufWriter::new(nameless(place).map_err(error_in_place)?);
         let mut next = 0;
         while let Some(one) = numbers.next() {
@@ -59,7 +61,7 @@ impl Numbers {
         Ok(Self {
             file: Some(file),
             end: next,
-            read: RefCell::default(),
+            read: Default::default(),
         })
     }
 
@@ -69,7 +71,8 @@ impl Numbers {
             return 0;
         };
         let (page, within) = (at / PAGE_NUMBERS as u64, (at % PAGE_NUMBERS as u64) as usize);
-        let mut read = self.read.borrow_mut();
+        let cache = &self.read[page as usize % CACHES];
+        let mut read = cache.lock().unwrap_or_else(PoisonError::into_inner);
         if !read.pages.contains_key(&page) {
             match read_page(file, page) {
                 Ok(numbers) => {
@@ -95,7 +98,10 @@ impl Numbers {
     ///
     /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
-        self.read.borrow_mut().failed.take().map_or(Ok(()), Err)
+        self.read.iter().try_for_each(|cache| {
+            let mut read = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            read.failed.take().map_or(Ok(()), Err)
+        })
     }
 }
 
@@ -116,18 +122,19 @@ fn read_page(file: &File, page: u64) -> io::Result<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::tests::workspace;
 
     #[test]
     fn numbers_are_read_from_any_page() {
         let put = |at: u64| (at, (at as u32).wrapping_mul(3) | 1);
         let places = (5..20_000u64).step_by(3).chain([9_000_000]);
-        let numbers = Numbers::new(&std::env::temp_dir(), places.clone().map(put).map(Ok)).unwrap();
+        let numbers = Numbers::new(&workspace(1), places.clone().map(put).map(Ok)).unwrap();
         for at in places {
             assert_eq!(numbers.get(at), put(at).1);
         }
         assert_eq!([0, 6, 8_999_999, 9_000_001, u64::MAX].map(|at| numbers.get(at)), [0; 5]);
         numbers.check().unwrap();
-        let last = Numbers::new(&std::env::temp_dir(), [(4, 1), (4, 2)].into_iter().map(Ok)).unwrap();
+        let last = Numbers::new(&workspace(1), [(4, 1), (4, 2)].into_iter().map(Ok)).unwrap();
         assert_eq!((last.get(4), last.get(3)), (2, 0));
         assert_eq!(Numbers::default().get(3), 0);
     }

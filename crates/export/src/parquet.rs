@@ -236,7 +236,7 @@ fn of_rows<'a, T: Clone>(
     kind: &'static str,
     columns: &'static [Column],
     rows: &'a Sorted<Row<T>>,
-    cells: impl Fn(&Row<T>, &mut Batch) + 'a,
+    cells: impl Fn(&Row<T>, &mut Batch) + Sync + 'a,
 ) -> Option<Table<'a>>
 where
     Row<T>: Entry,

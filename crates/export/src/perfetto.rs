@@ -12,13 +12,14 @@ mod slice;
 mod stack;
 
 use super::json::strings::Tables;
-use super::sort::Sorted;
+use super::sort::{Iter, Sorted};
 use super::view::View;
-use proto::{Event, Trace, Value};
+use proto::{Event, Packets, Trace, Value};
 use slice::{Placed, Slice, Track};
-use stack::Stack;
+use stack::{Stack, Step};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::iter::Peekable;
 
 /// Bytes of a file from which on the rest goes to another one: readers of traces take less than 2 GiB.
 pub(super) const MAX_BYTES: u64 = 1_900_000_000;
@@ -36,9 +37,10 @@ pub(super) fn file_name(number: usize) -> String {
 
 /// Writes one file of the trace of a process; returns how many files there are of at most about `limit` bytes.
 pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Write) -> io::Result<usize> {
+    view.find_streams()?;
     let mut trace = Trace::new(out, number, limit);
     let process = uuid(view.process.pid, "process");
-    trace.process(process, view.process.pid, &view.process.exe)?;
+    trace.describe(|packets| packets.process(process, view.process.pid, &view.process.exe))?;
     incomplete(view, process, &mut trace)?;
     let (tracks, slices) = slice::tracks(view)?;
     let threads = slice::threads(&tracks, view.process.pid);
@@ -47,9 +49,9 @@ pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Wr
         let name = slice::name(view, track, &threads);
         let own = uuid(view.process.pid, &name);
         if track == Track::Thread(view.process.pid) {
-            trace.thread(own, process, view.process.pid, &view.process.exe)?;
+            trace.describe(|packets| packets.thread(own, process, view.process.pid, &view.process.exe))?;
         } else {
-            trace.track(own, process, &name)?;
+            trace.describe(|packets| packets.track(own, process, &name))?;
         }
         named.insert(track, own);
     }
@@ -63,6 +65,7 @@ pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Wr
 /// Writes reports of unrecorded work as instants on a separate track.
 fn incomplete(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
     let (first, _) = view.times();
+    let mut packets = Packets::default();
     for text in view.incomplete() {
         let event = Event {
             category: "roctop",
@@ -70,9 +73,9 @@ fn incomplete(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Resul
             flow: 0,
             annotations: &[("reason", Value::Text(text.into()))],
         };
-        trace.instant(process, first, &event)?;
+        packets.instant(process, first, &event);
     }
-    Ok(())
+    trace.events(&packets.take())
 }
 
 /// Track id: FNV-1a over process and name.
@@ -84,7 +87,7 @@ fn uuid(pid: u32, name: &str) -> u64 {
     hash | 1
 }
 
-/// Writes the slices; those of each track are properly nested.
+/// Writes the slices; those of each track are properly nested. Parts of them are encoded on all threads.
 fn emit(
     view: &View<'_>,
     named: &BTreeMap<Track, u64>,
@@ -92,35 +95,84 @@ fn emit(
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
     let tables = Tables::new(view);
-    let mut slices = slices.iter().peekable();
-    let mut stack = Stack::default();
-    let mut open: Vec<Slice> = Vec::new();
-    while let Some(placed) = slices.next() {
-        let Placed(track, slice) = placed?;
-        let own = named.get(&track).copied().unwrap_or_default();
-        let next = slices.peek().and_then(|next| next.as_ref().ok());
-        let next = next.filter(|next| next.0 == track).map(|next| next.1.span());
-        let step = stack.step(slice.span(), next);
-        for end in step.before {
-            trace.end(own, end)?;
-            open.pop();
+    let mut parts = Parts {
+        named,
+        slices: slices.iter().peekable(),
+        stack: Stack::default(),
+        open: Vec::new(),
+        size: trace.slices_per_part(),
+    };
+    let encoded = |part: io::Result<Part>| {
+        let part = part?;
+        let mut packets = Packets::default();
+        for (own, slice, step) in &part.slices {
+            step.before.iter().for_each(|end| packets.end(*own, *end));
+            annotation::begin(view, &tables, (*own, step.begin), slice, &mut packets);
+            step.after.iter().for_each(|end| packets.end(*own, *end));
         }
-        if trace.is_full() {
-            // Each file has its part of the slices that are open.
-            for _ in &open {
-                trace.end(own, step.begin)?;
+        Ok((packets.take(), part.open, part.begin))
+    };
+    let parts = std::iter::from_fn(|| parts.next().transpose());
+    view.place
+        .in_order(parts, encoded, |(bytes, open, begin): (Vec<u8>, Vec<_>, u64)| {
+            if trace.is_full() {
+                // Each file has its part of the slices that are open.
+                let (mut ends, mut begins) = (Packets::default(), Packets::default());
+                for (own, slice) in &open {
+                    ends.end(*own, begin);
+                    annotation::begin(view, &tables, (*own, begin), slice, &mut begins);
+                }
+                trace.events(&ends.take())?;
+                trace.divide();
+                trace.events(&begins.take())?;
             }
-            trace.divide();
-            for over in &open {
-                annotation::begin(view, &tables, (own, step.begin), over, trace)?;
+            trace.events(&bytes)
+        })
+}
+
+/// Consecutive slices, which are encoded together.
+struct Part {
+    /// Track, content and events of each.
+    slices: Vec<(u64, Slice, Step)>,
+    /// Slices that are open before, outermost first, with their tracks.
+    open: Vec<(u64, Slice)>,
+    /// Time of the first event.
+    begin: u64,
+}
+
+/// Divides slices into parts.
+struct Parts<'a> {
+    named: &'a BTreeMap<Track, u64>,
+    slices: Peekable<Iter<'a, Placed>>,
+    stack: Stack,
+    open: Vec<(u64, Slice)>,
+    size: usize,
+}
+
+impl Parts<'_> {
+    /// The next part; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<Part>> {
+        let mut part = Part {
+            slices: Vec::with_capacity(self.size),
+            open: self.open.clone(),
+            begin: 0,
+        };
+        while part.slices.len() < self.size
+            && let Some(placed) = self.slices.next()
+        {
+            let Placed(track, slice) = placed?;
+            let own = self.named.get(&track).copied().unwrap_or_default();
+            let next = self.slices.peek().and_then(|next| next.as_ref().ok());
+            let next = next.filter(|next| next.0 == track).map(|next| next.1.span());
+            let step = self.stack.step(slice.span(), next);
+            if part.slices.is_empty() {
+                part.begin = step.before.first().copied().unwrap_or(step.begin);
             }
+            self.open.truncate(self.open.len().saturating_sub(step.before.len()));
+            self.open.push((own, slice.clone()));
+            self.open.truncate(self.open.len().saturating_sub(step.after.len()));
+            part.slices.push((own, slice, step));
         }
-        annotation::begin(view, &tables, (own, step.begin), &slice, trace)?;
-        open.push(slice);
-        for end in step.after {
-            trace.end(own, end)?;
-            open.pop();
-        }
+        Ok((!part.slices.is_empty()).then_some(part))
     }
-    Ok(())
 }

@@ -5,13 +5,13 @@ use super::options::{Kind, LIBRARIES, library};
 use super::range_stacks::{Enclosing, RangeStacks};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
+use super::workspace::Workspace;
 use roctop_ring::record::{Domain, flag};
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, Scratch, Span, TextId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Deref;
-use std::path::Path;
 
 /// Memory for rows of one kind while they are sorted, bytes.
 pub(super) const SORT_BUFFER_BYTES: usize = 32 << 20;
@@ -150,7 +150,10 @@ pub(super) struct RecordIds {
 }
 
 /// Rows of one kind.
-struct Bin<'a, T> {
+struct Bin<'a, T>
+where
+    Row<T>: Entry,
+{
     is_wanted: &'a dyn Fn(&Row<T>) -> bool,
     rows: Sorter<Row<T>>,
 }
@@ -159,7 +162,7 @@ impl<'a, T> Bin<'a, T>
 where
     Row<T>: Entry,
 {
-    fn new(is_wanted: &'a dyn Fn(&Row<T>) -> bool, place: &Path) -> Self {
+    fn new(is_wanted: &'a dyn Fn(&Row<T>) -> bool, place: &Workspace) -> Self {
         Self {
             is_wanted,
             rows: Sorter::new(place, SORT_BUFFER_BYTES),
@@ -195,7 +198,7 @@ pub(super) struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     /// `place` is the directory for temporary files.
-    pub(super) fn new(run: &'a Run, tests: &RowFilter<'a>, place: &Path) -> Self {
+    pub(super) fn new(run: &'a Run, tests: &RowFilter<'a>, place: &Workspace) -> Self {
         Self {
             run,
             is_wanted: tests.call,

@@ -2,6 +2,7 @@
 //! process.
 
 use super::sort::{Entry, Iter, Sorted, Sorter};
+use super::workspace::Workspace;
 use roctop_source::sysfs::{self, Metric};
 use roctop_trace::item::{CounterId, CounterInstances, CounterValue, Nanos, Process, ProcessId};
 use roctop_trace::pc_sampling;
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io;
 use std::iter::Peekable;
-use std::path::{Path, PathBuf};
 
 /// Memory for each kind while it is collected, bytes.
 const SORT_BUFFER_BYTES: usize = 16 << 20;
@@ -114,18 +114,18 @@ pub(super) struct StreamCollector {
     readings: Sorter<Reading>,
     samples: Sorter<Sampled>,
     gauges: Sorter<Point>,
-    place: PathBuf,
+    place: Workspace,
 }
 
 impl StreamCollector {
-    pub(super) fn new(place: &Path) -> Self {
+    pub(super) fn new(place: &Workspace) -> Self {
         Self {
             values: Sorter::new(place, SORT_BUFFER_BYTES),
             instances: Sorter::new(place, SORT_BUFFER_BYTES),
             readings: Sorter::new(place, SORT_BUFFER_BYTES),
             samples: Sorter::new(place, SORT_BUFFER_BYTES),
             gauges: Sorter::new(place, SORT_BUFFER_BYTES),
-            place: place.to_owned(),
+            place: place.clone(),
         }
     }
 
@@ -251,6 +251,7 @@ fn is_of<T: Owned>(entry: &io::Result<T>, process: ProcessId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::tests::workspace;
 
     fn value(process: u32, dispatch: Option<u64>, at: Nanos) -> CounterValue {
         CounterValue {
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn streams_are_read_by_process() {
-        let mut measuring = StreamCollector::new(&std::env::temp_dir());
+        let mut measuring = StreamCollector::new(&workspace(2));
         for (process, dispatch) in [(2, 9), (0, 5), (2, 3), (7, 1)] {
             measuring.value(value(process, Some(dispatch), 0)).unwrap();
         }

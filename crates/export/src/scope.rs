@@ -12,10 +12,10 @@ use super::hosts::Hosts;
 use super::options::{Choice, Layout};
 use super::run::Run;
 use super::texts::Texts;
+use super::workspace::Workspace;
 use roctop_trace::item::{Dispatch, Process, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::topology::Node;
 use std::borrow::Cow;
-use std::path::Path;
 
 /// Input of an export.
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ pub struct Source<'a> {
     pub nodes: &'a Hosts,
     /// Facts that only exports contain.
     pub facts: &'a Facts,
-    /// Directory for temporary files.
-    pub place: &'a Path,
+    /// Where it sorts, and on how many threads.
+    pub place: &'a Workspace,
 }
 
 /// One process of a run and its selection.
@@ -42,8 +42,8 @@ pub struct Scope<'a> {
     pub facts: &'a ProcessFacts,
     /// The process.
     pub process: &'a Process,
-    /// Directory for temporary files.
-    pub(crate) place: &'a Path,
+    /// Where it sorts, and on how many threads.
+    pub(crate) place: &'a Workspace,
     /// Begin of the first record of the recording.
     first: u64,
     /// Selected time range.

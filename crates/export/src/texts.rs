@@ -1,15 +1,14 @@
 //! Texts of markers and of call arguments. The first ones stay in memory; the others are in an unnamed file, ordered by
-//! number, with a small cache.
+//! number, with a small cache that threads share.
 
 use super::sort::{nameless, no_room};
+use super::workspace::Workspace;
 use roctop_trace::item::TextId;
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Size of the first texts, which stay in memory, bytes.
 const IN_MEMORY_BYTES: usize = 32 << 20;
@@ -32,10 +31,10 @@ pub(crate) struct Texts {
     last: Vec<Arc<str>>,
     last_bytes: usize,
     blocks: Vec<Block>,
-    place: PathBuf,
+    place: Workspace,
     file: Option<File>,
     end: u64,
-    read: RefCell<Read>,
+    read: Mutex<Read>,
 }
 
 /// Consecutive texts, from number `first` on.
@@ -57,12 +56,12 @@ struct Read {
 }
 
 impl Texts {
-    /// Empty. Texts beyond the limit go to a file in the directory `place`.
-    pub(super) fn new(place: &Path) -> Self {
+    /// Empty. Texts beyond the limit go to a file in the directory of `place`.
+    pub(super) fn new(place: &Workspace) -> Self {
         Self::keeping(place, IN_MEMORY_BYTES)
     }
 
-    fn keeping(place: &Path, most: usize) -> Self {
+    fn keeping(place: &Workspace, most: usize) -> Self {
         Self {
             first: Vec::new(),
             bytes: 0,
@@ -71,10 +70,10 @@ impl Texts {
             last: Vec::new(),
             last_bytes: 0,
             blocks: Vec::new(),
-            place: place.to_owned(),
+            place: place.clone(),
             file: None,
             end: 0,
-            read: RefCell::default(),
+            read: Mutex::default(),
         }
     }
 
@@ -94,7 +93,8 @@ impl Texts {
         self.last_bytes += text.len() + TEXT_OVERHEAD;
         self.last.push(text);
         if self.last_bytes >= BLOCK_BYTES {
-            self.write_block().map_err(|error| no_room(&self.place, &error))?;
+            self.write_block()
+                .map_err(|error| no_room(self.place.directory(), &error))?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Texts {
         }
         let number = self.blocks.partition_point(|block| block.first <= id).checked_sub(1)?;
         let block = self.blocks.get(number)?;
-        let mut read = self.read.borrow_mut();
+        let mut read = self.read();
         if !read.blocks.contains_key(&number) {
             match self.read_block(*block) {
                 Ok(texts) => self.keep(&mut read, number, texts),
@@ -143,6 +143,10 @@ impl Texts {
             }
         }
         read.blocks.get(&number)?.get(id - block.first).cloned()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Read> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_block(&self, block: Block) -> io::Result<Vec<Arc<str>>> {
@@ -171,13 +175,16 @@ impl Texts {
     ///
     /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
-        self.read.borrow_mut().failed.take().map_or(Ok(()), Err)
+        self.read().failed.take().map_or(Ok(()), Err)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::tests::workspace;
+    use std::num::NonZeroUsize;
+    use std::path::Path;
 
     fn text(number: u32) -> String {
         format!("iteration {number}, {}", "x".repeat((number % 50) as usize))
@@ -185,7 +192,7 @@ mod tests {
 
     #[test]
     fn spilled_texts_are_read_back() {
-        let mut texts = Texts::keeping(&std::env::temp_dir(), 4096);
+        let mut texts = Texts::keeping(&workspace(1), 4096);
         let count = 300_000;
         for number in 0..count {
             texts.put(TextId(number), text(number).into()).unwrap();
@@ -195,14 +202,14 @@ mod tests {
         for number in mixed {
             assert_eq!(&*texts.get(TextId(number)).unwrap(), text(number));
         }
-        assert!(texts.read.borrow().bytes <= CACHE_BYTES);
+        assert!(texts.read().bytes <= CACHE_BYTES);
         assert!(texts.get(TextId(count)).is_none());
         texts.check().unwrap();
     }
 
     #[test]
     fn a_number_out_of_order_is_ignored() {
-        let mut texts = Texts::new(&std::env::temp_dir());
+        let mut texts = Texts::new(&workspace(1));
         texts.put(TextId(7), "seven".into()).unwrap();
         texts.put(TextId(0), "none".into()).unwrap();
         assert!(texts.get(TextId(7)).is_none());
@@ -211,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unwritable_directory_is_an_error() {
-        let mut texts = Texts::keeping(Path::new("/proc/nowhere"), 0);
+        let mut texts = Texts::keeping(&Workspace::new(Path::new("/proc/nowhere"), NonZeroUsize::MIN), 0);
         let failed = (0..10_000).try_for_each(|number| texts.put(TextId(number), text(number).into()));
         assert!(failed.unwrap_err().to_string().contains("needs room in /proc/nowhere"));
     }

@@ -16,13 +16,14 @@ use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
 use super::sort::{Iter, Sorted, Sorter};
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
+use super::workspace::Workspace;
 use crate::error::Result;
 use roctop_trace::item::{Process, ProcessId, Span};
 use std::collections::HashSet;
 use std::io;
 use std::iter::Peekable;
 use std::ops::Deref;
-use std::path::Path;
+use std::sync::OnceLock;
 
 /// Rows of one process. It dereferences to its [`Scope`], which has the names.
 pub struct View<'a> {
@@ -37,8 +38,8 @@ pub struct View<'a> {
     pub(super) gauges: Gauges<'a>,
     /// Its parts in collectives, in order of their calls.
     pub(super) parts: Sorted<PartRow>,
-    /// Stream numbers, by correlation id of the call that submitted work to them.
-    streams: Numbers,
+    /// Stream numbers, by correlation id of the call that submitted work to them; found for the formats that have them.
+    streams: OnceLock<Numbers>,
 }
 
 impl<'a> Deref for View<'a> {
@@ -87,11 +88,10 @@ impl<'a> View<'a> {
             counted: Counted::default(),
             samples: Samples::default(),
             gauges: Gauges::default(),
-            streams: Numbers::default(),
+            streams: OnceLock::new(),
         };
         if !view.is_empty() {
             view.measure(walk, whole)?;
-            view.streams = view.streams_of_work()?;
         }
         Ok(view)
     }
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
     /// Errors: one failed.
     pub(super) fn check(&self) -> io::Result<()> {
         self.texts.check()?;
-        self.streams.check()
+        self.streams.get().map_or(Ok(()), Numbers::check)
     }
 
     /// Whether there is nothing to write.
@@ -132,7 +132,11 @@ impl<'a> View<'a> {
 const PART_BUFFER_BYTES: usize = 16 << 20;
 
 /// The parts of this process; those of processes before it are passed over.
-fn parts_of(process: ProcessId, parts: &mut Peekable<Iter<'_, PartRow>>, place: &Path) -> io::Result<Sorted<PartRow>> {
+fn parts_of(
+    process: ProcessId,
+    parts: &mut Peekable<Iter<'_, PartRow>>,
+    place: &Workspace,
+) -> io::Result<Sorted<PartRow>> {
     let mut own = Sorter::new(place, PART_BUFFER_BYTES);
     let is_near = |row: &io::Result<PartRow>| row.as_ref().map_or(true, |row| row.process <= process);
     while let Some(row) = parts.next_if(is_near) {

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod in_order;
 pub mod progress;
 pub mod recording;
 pub mod session;
 pub mod sysfs;
 
 pub use self::error::{Error, Result};
+pub use self::in_order::in_order;

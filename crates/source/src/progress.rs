@@ -12,6 +12,8 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(150);
 /// A piece of work, counted in bytes.
 pub struct Progress {
     begun: Instant,
+    /// When the task began.
+    task: Cell<Instant>,
     next: Cell<Instant>,
     is_shown: Cell<bool>,
     is_terminal: bool,
@@ -32,6 +34,7 @@ impl Progress {
         let begun = Instant::now();
         Self {
             begun,
+            task: Cell::new(begun),
             next: Cell::new(begun + MIN_DURATION),
             is_shown: Cell::new(false),
             is_terminal: std::io::stderr().is_terminal(),
@@ -44,6 +47,7 @@ impl Progress {
     /// Begins a task; `total` is its length in bytes, 0 if unknown.
     pub fn begin(&self, what: &str, total: u64) {
         what.clone_into(&mut self.what.borrow_mut());
+        self.task.set(Instant::now());
         self.total.set(total);
         self.done.set(0);
     }
@@ -58,7 +62,7 @@ impl Progress {
                 &self.what.borrow(),
                 self.done.get(),
                 self.total.get(),
-                self.begun.elapsed(),
+                [self.begun.elapsed(), self.task.get().elapsed()],
             );
             // A write error means that standard error is closed: ignore it.
             let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
@@ -74,14 +78,20 @@ impl Drop for Progress {
     }
 }
 
-fn line(what: &str, done: u64, total: u64, elapsed: Duration) -> String {
+/// The line; `elapsed` is the time since the beginning, and since that of the task.
+fn line(what: &str, done: u64, total: u64, elapsed: [Duration; 2]) -> String {
     let mebibytes = done >> 20;
-    let seconds = elapsed.as_secs();
+    let [seconds, of_task] = elapsed.map(|elapsed| elapsed.as_secs());
     match (done * 100).checked_div(total) {
-        Some(percent) => format!(
-            "roctop: {what}  {:>3} %  {mebibytes} MiB  {seconds} s",
-            percent.min(100)
-        ),
+        Some(percent) => {
+            let percent = percent.min(100);
+            // Of the task: what comes after it is not known.
+            let left = match (of_task * (100 - percent)).checked_div(percent) {
+                Some(left) if left > 0 => format!(", {left} s left"),
+                _ => String::new(),
+            };
+            format!("roctop: {what}  {percent:>3} %  {mebibytes} MiB  {seconds} s{left}")
+        }
         None => format!("roctop: {what}  {mebibytes} MiB  {seconds} s"),
     }
 }
@@ -92,12 +102,16 @@ mod tests {
 
     #[test]
     fn a_line_says_how_much_is_done() {
-        let seconds = Duration::from_secs(3);
+        let seconds = [8, 6].map(Duration::from_secs);
         assert_eq!(
-            line("reading", 50 << 20, 100 << 20, seconds),
-            "roctop: reading   50 %  50 MiB  3 s"
+            line("reading", 25 << 20, 100 << 20, seconds),
+            "roctop: reading   25 %  25 MiB  8 s, 18 s left"
         );
-        assert_eq!(line("writing x", 1 << 20, 0, seconds), "roctop: writing x  1 MiB  3 s");
+        assert_eq!(
+            line("reading", 100 << 20, 100 << 20, seconds),
+            "roctop: reading  100 %  100 MiB  8 s"
+        );
+        assert_eq!(line("writing x", 1 << 20, 0, seconds), "roctop: writing x  1 MiB  8 s");
         assert!(line("reading", 3, 2, seconds).contains("100 %"));
     }
 }

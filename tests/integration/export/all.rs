@@ -45,6 +45,74 @@ fn all_formats_hold_the_same_records() {
     assert_eq!(left.count(), 0);
 }
 
+/// Contents of all files below a folder, by path.
+fn contents(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            contents(&path, into);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            into.insert(path, bytes);
+        }
+    }
+}
+
+#[test]
+fn files_are_the_same_on_any_number_of_threads() {
+    // Several runs of each sort; and texts and values beside the records, and a trace in several files.
+    let many = Made {
+        records: 600_000,
+        threads: 3,
+        ..Made::default()
+    };
+    let mixed = Made {
+        records: 60_000,
+        marks: true,
+        counters: 1,
+        ..Made::default()
+    };
+    check_threads("threads-many", &many, "csv,json,pftrace,rocpd,parquet", "1G");
+    let all = "csv,json,pftrace,rocpd,parquet,kineto,pprof,collapsed";
+    check_threads("threads-mixed", &mixed, all, "2M");
+}
+
+/// Checks that the files of a recording have the same bytes on one, two and seven threads.
+fn check_threads(name: &str, made: &Made, formats: &str, split: &str) {
+    let place = place(name);
+    let (path, out) = (place.join("rec"), place.join("out"));
+    make(&path, made);
+    let mut expected = None;
+    for threads in ["1", "2", "7"] {
+        let words = ["export", path.to_str().unwrap(), "-d", out.to_str().unwrap(), "-o", "t"];
+        let options = ["--format", formats, "--stats", "--wide-counters", "--split", split];
+        let output = roctop(&[&words[..], &options[..], &["--threads", threads][..]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let mut found = BTreeMap::new();
+        contents(&out, &mut found);
+        let expected = expected.get_or_insert_with(|| found.clone());
+        assert!(
+            found.len() > 10 && found.keys().eq(expected.keys()),
+            "{:?}",
+            found.keys()
+        );
+        for (path, bytes) in &found {
+            assert!(*bytes == expected[path], "{} on {threads} threads", path.display());
+        }
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn the_number_of_threads_is_checked() {
+    for threads in ["0", "1025", "many", ""] {
+        let output = roctop(&["export", recording().to_str().unwrap(), "--threads", threads]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("--threads"), "{told}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_in_memory_is_the_same_as_what_does() {
     // 1.2 million records need several runs of every sort.

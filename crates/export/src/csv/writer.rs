@@ -1,5 +1,6 @@
 //! Writes CSV rows cell by cell.
 
+use crate::sort::{Entry, Iter, PART_ENTRIES, Sorted};
 use std::io::{self, Write};
 
 /// A header line: every cell is quoted.
@@ -11,6 +12,27 @@ pub(crate) fn header(columns: &str) -> String {
 /// A quoted text cell.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// Writes a table with a row per entry, made on all threads. `state` makes what the rows of one thread share.
+pub(super) fn table<T: Entry, S>(
+    out: &mut dyn Write,
+    columns: &str,
+    entries: &Sorted<T>,
+    state: impl Fn() -> S + Sync,
+    row: impl Fn(&T, &mut S, &mut Lines<'_>) + Sync,
+) -> io::Result<()> {
+    Lines::new(out, columns)?;
+    let rows = |part: Iter<'_, T>| {
+        let (mut bytes, mut state) = (Vec::new(), state());
+        let mut lines = Lines::more(&mut bytes);
+        for entry in part {
+            row(&entry?, &mut state, &mut lines);
+            lines.end()?;
+        }
+        Ok(bytes)
+    };
+    entries.each_part(PART_ENTRIES, rows, |bytes: Vec<u8>| out.write_all(&bytes))
 }
 
 /// Writer of rows.
@@ -29,11 +51,16 @@ impl<'w> Lines<'w> {
     /// Writes a preformatted header.
     pub(crate) fn below(out: &'w mut dyn Write, header: &str) -> io::Result<Self> {
         writeln!(out, "{header}")?;
-        Ok(Self {
+        Ok(Self::more(out))
+    }
+
+    /// Writes rows without a header.
+    fn more(out: &'w mut dyn Write) -> Self {
+        Self {
             out,
             line: Vec::with_capacity(256),
             digits: itoa::Buffer::new(),
-        })
+        }
     }
 
     /// Appends a cell unchanged.

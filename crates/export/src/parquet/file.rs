@@ -1,20 +1,23 @@
-//! A Parquet file with typed columns, written by row group.
+//! A Parquet file with typed columns. Row groups are encoded on all threads and appended in order.
 
 use crate::error::Result;
 use crate::records::Row;
-use crate::sort::{Entry, Sorted};
+use crate::sort::{Entry, Iter, Sorted};
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, Type};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows per row group, which are held in memory.
-const ROWS_PER_GROUP: usize = 1 << 17;
+/// Rows per row group, about. Each thread holds those of one group in memory.
+const ROWS_PER_GROUP: usize = 1 << 16;
 
 /// Cell type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,44 +114,37 @@ impl Batch {
         self.rows += 1;
     }
 
-    /// Writes the rows as a row group, if there are any.
-    fn flush(&mut self, file: &mut Writer) -> Result<()> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        let mut group = file.next_row_group()?;
-        let mut at = 0;
-        while let Some(mut column) = group.next_column()? {
-            match self.columns.get(at).map(|column| column.1) {
-                Some(Cells::Texts) => {
-                    let texts = column.typed::<ByteArrayType>();
-                    texts.write_batch(&self.texts[at], None, None)?;
-                    self.texts[at].clear();
-                }
-                Some(Cells::Numbers) => {
-                    column.typed::<Int64Type>().write_batch(&self.numbers[at], None, None)?;
-                    self.numbers[at].clear();
-                }
-                Some(Cells::Reals) => {
-                    column.typed::<DoubleType>().write_batch(&self.reals[at], None, None)?;
-                    self.reals[at].clear();
-                }
-                None => {
-                    let Ranks::Column(rank) = self.ranks else { continue };
+    /// Encodes the rows as a row group.
+    fn encode(self, schema: &Schema) -> Result<Group> {
+        let columns = schema.columns.iter().enumerate().map(|(at, column)| {
+            let mut pages = TrackedWrite::new(Vec::new());
+            let to = Box::new(SerializedPageWriter::new(&mut pages));
+            let mut writer = get_column_writer(column.clone(), schema.properties.clone(), to);
+            match (&mut writer, self.ranks) {
+                (ColumnWriter::ByteArrayColumnWriter(writer), _) => writer.write_batch(&self.texts[at], None, None)?,
+                (ColumnWriter::DoubleColumnWriter(writer), _) => writer.write_batch(&self.reals[at], None, None)?,
+                (ColumnWriter::Int64ColumnWriter(writer), Ranks::Column(rank)) if at == self.columns.len() => {
                     let values = vec![i64::from(rank.unwrap_or_default()); rank.map_or(0, |_| self.rows)];
                     let are_known = vec![i16::from(rank.is_some()); self.rows];
-                    column
-                        .typed::<Int64Type>()
-                        .write_batch(&values, Some(&are_known), None)?;
+                    writer.write_batch(&values, Some(&are_known), None)?
                 }
-            }
-            column.close()?;
-            at += 1;
-        }
-        group.close()?;
-        self.rows = 0;
-        Ok(())
+                (ColumnWriter::Int64ColumnWriter(writer), _) => writer.write_batch(&self.numbers[at], None, None)?,
+                _ => return Err(ParquetError::General(format!("column {at} has another type")).into()),
+            };
+            let closed = writer.close()?;
+            Ok((Bytes::from(pages.into_inner()?), closed))
+        });
+        columns.collect()
     }
+}
+
+/// An encoded row group: the pages of each column.
+type Group = Vec<(Bytes, ColumnCloseResult)>;
+
+/// What the row groups of a file are encoded with.
+struct Schema {
+    columns: Vec<ColumnDescPtr>,
+    properties: WriterPropertiesPtr,
 }
 
 /// A file being written.
@@ -190,13 +186,24 @@ pub(super) fn begin(columns: &[Column], ranks: Ranks, out: Box<dyn Write + Send>
 /// The rows of a process in a file. Its row groups have no other rows.
 pub(super) struct Sheet<'w> {
     file: &'w mut Writer,
+    columns: &'static [Column],
+    ranks: Ranks,
+    schema: Schema,
+    /// Rows of the next group.
     batch: Batch,
 }
 
 impl<'w> Sheet<'w> {
     pub(super) fn new(file: &'w mut Writer, columns: &'static [Column], ranks: Ranks) -> Self {
+        let schema = Schema {
+            columns: file.schema_descr().columns().to_vec(),
+            properties: file.properties().clone(),
+        };
         Self {
             file,
+            columns,
+            ranks,
+            schema,
             batch: Batch::new(columns, ranks),
         }
     }
@@ -206,29 +213,59 @@ impl<'w> Sheet<'w> {
         cells(&mut self.batch);
         self.batch.end();
         if self.batch.rows == ROWS_PER_GROUP {
-            self.batch.flush(self.file)?;
+            self.flush()?;
         }
         Ok(())
     }
 
-    /// Adds rows.
+    /// Adds rows. Their row groups are encoded on all threads.
     pub(super) fn rows<T: Clone>(
         &mut self,
         rows: &Sorted<Row<T>>,
-        mut cells: impl FnMut(&Row<T>, &mut Batch),
+        cells: impl Fn(&Row<T>, &mut Batch) + Sync,
     ) -> Result<()>
     where
         Row<T>: Entry,
     {
-        for row in rows.iter() {
-            let row = row?;
-            self.row(|batch| cells(&row, batch))?;
-        }
-        Ok(())
+        self.flush()?;
+        let Self {
+            file,
+            columns,
+            ranks,
+            schema,
+            ..
+        } = self;
+        let encoded = |part: Iter<'_, Row<T>>| {
+            let mut batch = Batch::new(columns, *ranks);
+            for row in part {
+                cells(&row?, &mut batch);
+                batch.end();
+            }
+            batch.encode(schema)
+        };
+        rows.each_part(ROWS_PER_GROUP, encoded, |group| append(file, group))
     }
 
     /// Writes the last row group.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.batch.flush(self.file)
+        self.flush()
     }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.batch.rows == 0 {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, Batch::new(self.columns, self.ranks));
+        append(self.file, batch.encode(&self.schema)?)
+    }
+}
+
+/// Appends an encoded row group.
+fn append(file: &mut Writer, columns: Group) -> Result<()> {
+    let mut group = file.next_row_group()?;
+    for (pages, closed) in columns {
+        group.append_column(&pages, closed)?;
+    }
+    group.close()?;
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Name, category, flow and annotations of a slice.
 
-use super::proto::{Event, Trace, Value};
+use super::proto::{Event, Packets, Value};
 use super::slice::Slice;
 use super::uuid;
 use crate::arguments;
@@ -12,7 +12,6 @@ use crate::records::Row;
 use crate::view::View;
 use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ThreadId};
 use std::borrow::Cow;
-use std::io;
 
 /// Content of a slice.
 struct SliceContent<'a> {
@@ -27,8 +26,8 @@ pub(super) fn begin(
     tables: &Tables<'_>,
     (track, time): (u64, u64),
     slice: &Slice,
-    trace: &mut Trace<'_>,
-) -> io::Result<()> {
+    packets: &mut Packets,
+) {
     let (span, id) = (slice.span(), slice.id());
     let mut said = match slice {
         Slice::Hip(row) => {
@@ -68,7 +67,7 @@ pub(super) fn begin(
         flow,
         annotations: &annotations,
     };
-    trace.begin(track, time, &event)
+    packets.begin(track, time, &event);
 }
 
 fn numbers<'a>(pairs: &[(&'a str, u64)]) -> Vec<(&'a str, Value<'a>)> {

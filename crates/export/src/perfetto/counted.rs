@@ -64,12 +64,12 @@ pub(super) fn values(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
             _ => {
                 let words = format!("{} PMC {}", view.track_label(agent), names.get(name).unwrap_or(&""));
                 let own = uuid(view.process.pid, &words);
-                trace.numbers(own, process, &words)?;
+                trace.describe(|packets| packets.numbers(own, process, &words))?;
                 track = Some(((agent, name), own));
                 own
             }
         };
-        trace.value(own, at, value)?;
+        trace.count(|packets| packets.value(own, at, value))?;
     }
     Ok(())
 }
@@ -80,8 +80,8 @@ pub(super) fn gauges(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io
     view.gauges.each(view, &mut |series, at, value| {
         if let Some(series) = series {
             own = uuid(view.process.pid, &series.track);
-            trace.numbers(own, process, &series.track)?;
+            trace.describe(|packets| packets.numbers(own, process, &series.track))?;
         }
-        trace.value(own, at, value)
+        trace.count(|packets| packets.value(own, at, value))
     })
 }

@@ -30,10 +30,14 @@ const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 /// Maximum number of interned names.
 const MAX_INTERNED_NAMES: usize = 1 << 16;
+/// Size of a slice, bytes, about, and the limits of how many are encoded together.
+const SLICE_BYTES: u64 = 512;
+const MIN_SLICES: u64 = 16;
+const MAX_SLICES: u64 = 1 << 13;
 /// Id of the only packet sequence.
 const SEQUENCE: u64 = 1;
 
-/// Trace writer. A name is written once and then referred to by number.
+/// Writer of a trace's files.
 ///
 /// A trace beyond the limit is divided into files. Each is written by a pass over all events, which leaves out those of the
 /// other files; tracks are described in every file.
@@ -45,9 +49,7 @@ pub(super) struct Trace<'w> {
     /// Bytes of the current file, and how many it may have.
     bytes: u64,
     limit: u64,
-    started: bool,
-    /// Interned data by field: categories, event names, annotation names.
-    interned: [HashMap<String, u64>; 3],
+    packets: Packets,
 }
 
 impl<'w> Trace<'w> {
@@ -58,9 +60,13 @@ impl<'w> Trace<'w> {
             current: 0,
             bytes: 0,
             limit,
-            started: false,
-            interned: Default::default(),
+            packets: Packets::default(),
         }
+    }
+
+    /// Number of slices that are encoded together: few enough that a file becomes not much larger than it may be.
+    pub(super) fn slices_per_part(&self) -> usize {
+        (self.limit / (8 * SLICE_BYTES)).clamp(MIN_SLICES, MAX_SLICES) as usize
     }
 
     /// Whether another file should begin.
@@ -69,10 +75,9 @@ impl<'w> Trace<'w> {
     }
 
     /// Begins another file. No slice may be open.
-    pub(super) fn divide(&mut self) {
+    pub(super) const fn divide(&mut self) {
         self.bytes = 0;
         self.current += 1;
-        self.interned = Default::default();
     }
 
     /// Number of files so far.
@@ -80,25 +85,64 @@ impl<'w> Trace<'w> {
         self.current + 1
     }
 
-    /// Writes a packet. One without a time describes a track, and is in every file.
-    fn packet(&mut self, time: Option<u64>, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
+    /// Writes packets that describe a track, into every file.
+    pub(super) fn describe(&mut self, fill: impl FnOnce(&mut Packets)) -> io::Result<()> {
+        fill(&mut self.packets);
+        let bytes = self.packets.take();
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(&bytes)
+    }
+
+    /// Writes an event of a counter track; begins another file first if this one is full.
+    pub(super) fn count(&mut self, fill: impl FnOnce(&mut Packets)) -> io::Result<()> {
+        if self.is_full() {
+            self.divide();
+        }
+        fill(&mut self.packets);
+        let bytes = self.packets.take();
+        self.events(&bytes)
+    }
+
+    /// Writes encoded events into the current file.
+    pub(super) fn events(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        if self.current == self.wanted {
+            self.out.write_all(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Encoder of packets. A name is written once and then referred to by number. The first packet declares that nothing before
+/// it is referred to, so that any thread can encode a part of the trace.
+#[derive(Default)]
+pub(super) struct Packets {
+    bytes: Vec<u8>,
+    has_begun: bool,
+    /// Interned data by field: categories, event names, annotation names.
+    interned: [HashMap<String, u64>; 3],
+}
+
+impl Packets {
+    /// Removes and returns what was encoded.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Encodes a packet; one without a time describes a track.
+    fn packet(&mut self, time: Option<u64>, fill: impl FnOnce(&mut Message)) {
         let mut packet = Message::default();
         if let Some(time) = time {
             packet.number(8, time);
         }
         packet.number(10, SEQUENCE);
-        let is_own = time.is_none() || self.current == self.wanted;
         // The first packet resets interned data; all packets declare that they need it.
-        let is_first = is_own && !std::mem::replace(&mut self.started, true);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
         packet.number(13, if is_first { 3 } else { 2 });
         fill(&mut packet);
         let mut whole = Message::default();
         whole.bytes(1, packet.as_bytes());
-        self.bytes += whole.as_bytes().len() as u64;
-        if is_own {
-            self.out.write_all(whole.as_bytes())?;
-        }
-        Ok(())
+        self.bytes.extend_from_slice(whole.as_bytes());
     }
 
     /// Number of a name; `None` if there are too many, so that it is written in full.
@@ -118,38 +162,38 @@ impl<'w> Trace<'w> {
     }
 
     /// Describes the process, the parent of all tracks.
-    pub(super) fn process(&mut self, uuid: u64, pid: u32, name: &str) -> io::Result<()> {
+    pub(super) fn process(&mut self, uuid: u64, pid: u32, name: &str) {
         self.packet(None, |packet| {
             packet.message(60, |track| {
                 track.number(1, uuid).message(3, |process| {
                     process.number(1, pid.into()).text(6, name);
                 });
             });
-        })
+        });
     }
 
     /// Describes the main thread's track.
-    pub(super) fn thread(&mut self, uuid: u64, parent: u64, pid: u32, name: &str) -> io::Result<()> {
+    pub(super) fn thread(&mut self, uuid: u64, parent: u64, pid: u32, name: &str) {
         self.packet(None, |packet| {
             packet.message(60, |track| {
                 track.number(1, uuid).number(5, parent).message(4, |thread| {
                     thread.number(1, pid.into()).number(2, pid.into()).text(5, name);
                 });
             });
-        })
+        });
     }
 
     /// Describes a named track.
-    pub(super) fn track(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+    pub(super) fn track(&mut self, uuid: u64, parent: u64, name: &str) {
         self.packet(None, |packet| {
             packet.message(60, |track| {
                 track.number(1, uuid).number(5, parent).text(2, name);
             });
-        })
+        });
     }
 
     /// Describes a counter track of sizes in KiB.
-    pub(super) fn sizes(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+    pub(super) fn sizes(&mut self, uuid: u64, parent: u64, name: &str) {
         self.packet(None, |packet| {
             packet.message(60, |track| {
                 track
@@ -160,11 +204,11 @@ impl<'w> Trace<'w> {
                         counter.number(3, 3).number(4, 1024);
                     });
             });
-        })
+        });
     }
 
     /// Describes a counter track of numbers.
-    pub(super) fn numbers(&mut self, uuid: u64, parent: u64, name: &str) -> io::Result<()> {
+    pub(super) fn numbers(&mut self, uuid: u64, parent: u64, name: &str) {
         self.packet(None, |packet| {
             packet.message(60, |track| {
                 track
@@ -175,32 +219,29 @@ impl<'w> Trace<'w> {
                         counter.number(4, 1);
                     });
             });
-        })
+        });
     }
 
     /// Sets the value of a number track.
-    pub(super) fn value(&mut self, track: u64, time: u64, value: f64) -> io::Result<()> {
-        if self.is_full() {
-            self.divide();
-        }
+    pub(super) fn value(&mut self, track: u64, time: u64, value: f64) {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
                 body.number(9, COUNTER).number(11, track).fixed(44, value.to_bits());
             });
-        })
+        });
     }
 
     /// Begins a slice.
-    pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
-        self.event(BEGIN, track, time, event)
+    pub(super) fn begin(&mut self, track: u64, time: u64, event: &Event<'_>) {
+        self.event(BEGIN, track, time, event);
     }
 
     /// Writes an event without a duration.
-    pub(super) fn instant(&mut self, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
-        self.event(INSTANT, track, time, event)
+    pub(super) fn instant(&mut self, track: u64, time: u64, event: &Event<'_>) {
+        self.event(INSTANT, track, time, event);
     }
 
-    fn event(&mut self, kind: u64, track: u64, time: u64, event: &Event<'_>) -> io::Result<()> {
+    fn event(&mut self, kind: u64, track: u64, time: u64, event: &Event<'_>) {
         let mut new = Message::default();
         let category = self.intern(0, event.category, &mut new);
         let name = self.intern(1, event.name, &mut new);
@@ -240,27 +281,24 @@ impl<'w> Trace<'w> {
             if !new.as_bytes().is_empty() {
                 packet.bytes(12, new.as_bytes());
             }
-        })
+        });
     }
 
     /// Ends the innermost slice of a track.
-    pub(super) fn end(&mut self, track: u64, time: u64) -> io::Result<()> {
+    pub(super) fn end(&mut self, track: u64, time: u64) {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
                 body.number(9, END).number(11, track);
             });
-        })
+        });
     }
 
     /// Sets the value of a counter track.
-    pub(super) fn counter(&mut self, track: u64, time: u64, value: u64) -> io::Result<()> {
-        if self.is_full() {
-            self.divide();
-        }
+    pub(super) fn counter(&mut self, track: u64, time: u64, value: u64) {
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {
                 body.number(9, COUNTER).number(11, track).number(30, value);
             });
-        })
+        });
     }
 }

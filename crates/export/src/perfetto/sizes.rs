@@ -92,7 +92,7 @@ pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io:
             _ => {
                 let name = change.of.name(view, change.agent);
                 let own = uuid(view.process.pid, &name);
-                trace.sizes(own, process, &name)?;
+                trace.describe(|packets| packets.sizes(own, process, &name))?;
                 track = Some((change.of, change.agent, own));
                 bytes = 0;
                 own
@@ -106,7 +106,7 @@ pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io:
         // Quantity several changes at one time the last counts.
         let next = changes.peek().and_then(|next| next.as_ref().ok());
         if next.is_none_or(|next| (next.of, next.agent, next.time) != (change.of, change.agent, change.time)) {
-            trace.counter(own, change.time, bytes.max(0) as u64 / 1024)?;
+            trace.count(|packets| packets.counter(own, change.time, bytes.max(0) as u64 / 1024))?;
         }
     }
     Ok(())

@@ -2,23 +2,31 @@
 
 use super::{Writer, signed};
 use crate::arguments::{self, Argument};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::json::strings::Tables;
 use crate::records::{Mark, Row};
-use crate::sort::Sorted;
-use roctop_trace::item::Span;
+use crate::sort::{Iter, PART_ENTRIES};
+use roctop_trace::item::{ApiCall, Span};
 use rusqlite::params;
+use std::io;
 
 impl Writer<'_> {
     pub(super) fn regions(&mut self) -> Result<()> {
         let view = self.view;
-        let libraries = view.rows.libraries.iter().flat_map(Sorted::iter);
-        for row in view.rows.hip.iter().chain(view.rows.hsa.iter()).chain(libraries) {
-            let row = row?;
-            let call = &row.record;
-            let event = self.event(view.domain(call), [row.id, row.ancestor, 0], "{}")?;
-            self.arguments(event, &arguments::of(view, call))?;
-            self.region(view.function(call), view.tid(Some(call.thread)), call.span, event)?;
+        let explained = |part: Iter<'_, Row<ApiCall>>| {
+            let rows = part.map(|row| row.map(|row| (arguments::of(view, &row.record), row)));
+            rows.collect::<io::Result<Vec<_>>>().map_err(Error::from)
+        };
+        for calls in [&view.rows.hip, &view.rows.hsa].into_iter().chain(&view.rows.libraries) {
+            calls.each_part(PART_ENTRIES, explained, |rows| {
+                for (arguments, row) in rows {
+                    let call = &row.record;
+                    let event = self.event(view.domain(call), [row.id, row.ancestor, 0], "{}")?;
+                    self.arguments(event, &arguments)?;
+                    self.region(view.function(call), view.tid(Some(call.thread)), call.span, event)?;
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }

@@ -28,15 +28,24 @@ impl Entry for Caused {
 const SORT_BUFFER_BYTES: usize = 16 << 20;
 
 impl View<'_> {
-    /// Stream of a HIP call: that of its work, or the one in its arguments; 0 if none.
+    /// Finds the streams of calls, for [`View::stream_of_call`].
+    pub(crate) fn find_streams(&self) -> io::Result<()> {
+        if self.streams.get().is_none() {
+            let _ = self.streams.set(self.streams_of_work()?);
+        }
+        Ok(())
+    }
+
+    /// Stream of a HIP call: that of its work if these were found, or the one in its arguments; 0 if none.
     pub(crate) fn stream_of_call(&self, row: &Row<ApiCall>, arguments: &[Argument]) -> u32 {
-        let caused = Some(self.streams.get(row.id)).filter(|number| *number != 0);
+        let caused = self.streams.get().map(|streams| streams.get(row.id));
+        let caused = caused.filter(|number| *number != 0);
         let named = || self.facts.stream(arguments::stream(arguments)?);
         caused.or_else(named).unwrap_or(0)
     }
 
     /// Stream numbers by correlation id; ids are dense.
-    pub(super) fn streams_of_work(&self) -> io::Result<Numbers> {
+    fn streams_of_work(&self) -> io::Result<Numbers> {
         let mut caused = Sorter::new(self.place, SORT_BUFFER_BYTES);
         // Work belongs to an HSA call inside a HIP call.
         let mut put = |ids: [u64; 2], stream: Option<StreamId>| {

@@ -5,7 +5,7 @@ use super::index::{self, Entry};
 use super::payload;
 use super::reader::Replay;
 use crate::error::Error;
-use roctop_trace::raw::RawSink;
+use crate::in_order::in_order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -28,6 +28,54 @@ enum Found {
     Unwanted,
     /// Unreadable bytes up to the next intact header.
     Damaged,
+}
+
+/// Whether a block is wanted, by its entry in the index.
+pub(super) type Want<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
+
+/// Position in a file, and what is done with its blocks.
+struct Walk<'a> {
+    file: &'a File,
+    known: &'a BTreeMap<u64, Entry>,
+    want: &'a Want<'a>,
+    read: &'a mut dyn FnMut(u64),
+    replay: &'a mut Replay,
+    visitor: &'a mut dyn FnMut(u64, Head, &[u8]),
+    /// Offsets of intact blocks.
+    seen: BTreeSet<u64>,
+    at: u64,
+    /// Whether the bytes before are damaged.
+    is_damage: bool,
+}
+
+impl Walk<'_> {
+    /// Takes everything before an offset.
+    fn reach(&mut self, offset: u64) -> io::Result<()> {
+        while self.at < offset {
+            let (found, next) = self.file.at(self.at, self.known.get(&self.at), self.want)?;
+            self.take(found, next);
+        }
+        Ok(())
+    }
+
+    /// Takes what is at this offset, up to the next one.
+    fn take(&mut self, found: Found, next: u64) {
+        let was_damage = std::mem::replace(&mut self.is_damage, matches!(found, Found::Damaged));
+        match found {
+            Found::Damaged => {
+                self.replay.damaged += u64::from(!was_damage);
+                self.replay.damaged_bytes += next - self.at;
+            }
+            Found::Unwanted => drop(self.seen.insert(self.at)),
+            Found::Whole(head, payload) => {
+                self.seen.insert(self.at);
+                self.replay.take(head.kind, &payload);
+                (self.visitor)(self.at, head, &payload);
+            }
+        }
+        (self.read)(next - self.at);
+        self.at = next;
+    }
 }
 
 impl File {
@@ -59,56 +107,48 @@ impl File {
         Ok(found.map(|(_, payload)| index::decode(&payload::words(&payload))))
     }
 
-    /// Delivers the wanted blocks. Counts go to `replay`; `read` receives the number of bytes that are done, in steps.
-    pub(super) fn deliver(
-        &self,
-        want: &dyn Fn(&Entry) -> bool,
-        read: &mut dyn FnMut(u64),
-        sink: &mut dyn RawSink,
-        replay: &mut Replay,
-    ) -> io::Result<()> {
-        self.visit(want, read, replay, &mut |_, head, payload| {
-            payload::deliver(head, payload, sink);
-        })
-    }
-
-    /// As [`File::deliver`], but passes offset, header and payload of each wanted block to `visitor`.
+    /// Passes offset, header and payload of each wanted block to `visitor`, in the order of the file. Blocks of the index
+    /// are read and decompressed on `threads` threads. Counts go to `replay`; `read` receives the number of bytes that are
+    /// done, in steps.
     pub(super) fn visit(
         &self,
-        want: &dyn Fn(&Entry) -> bool,
+        threads: usize,
+        want: &Want<'_>,
         read: &mut dyn FnMut(u64),
         replay: &mut Replay,
         visitor: &mut dyn FnMut(u64, Head, &[u8]),
     ) -> io::Result<()> {
         let index = self.index()?;
         let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
-        let mut seen = BTreeSet::new();
-        let (mut at, mut is_damage) = (0, false);
-        while at < self.size {
-            let (found, next) = self.at(at, known.get(&at), want)?;
-            let was_damage = std::mem::replace(&mut is_damage, matches!(found, Found::Damaged));
-            match found {
-                Found::Damaged => {
-                    replay.damaged += u64::from(!was_damage);
-                    replay.damaged_bytes += next - at;
-                }
-                Found::Unwanted => drop(seen.insert(at)),
-                Found::Whole(head, payload) => {
-                    seen.insert(at);
-                    replay.take(head.kind, &payload);
-                    visitor(at, head, &payload);
-                }
+        let wanted = known.values().filter(|entry| want(entry)).copied();
+        let mut walk = Walk {
+            file: self,
+            known: &known,
+            want,
+            read,
+            replay,
+            visitor,
+            seen: BTreeSet::new(),
+            at: 0,
+            is_damage: false,
+        };
+        let find = |entry: Entry| io::Result::Ok((entry.offset, self.at(entry.offset, Some(&entry), want)?));
+        in_order(threads, wanted, find, |(offset, (found, next))| {
+            walk.reach(offset)?;
+            // A damaged block before it may have hidden it.
+            if walk.at == offset {
+                walk.take(found, next);
             }
-            read(next - at);
-            at = next;
-        }
-        let missing = known.values().filter(|entry| !seen.contains(&entry.offset));
-        replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
+            Ok(())
+        })?;
+        walk.reach(self.size)?;
+        let missing = known.values().filter(|entry| !walk.seen.contains(&entry.offset));
+        walk.replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
         Ok(())
     }
 
     /// What is at offset `at`, which the index describes as `known`, and the offset after it.
-    fn at(&self, at: u64, known: Option<&Entry>, want: &dyn Fn(&Entry) -> bool) -> io::Result<(Found, u64)> {
+    fn at(&self, at: u64, known: Option<&Entry>, want: &Want<'_>) -> io::Result<(Found, u64)> {
         // For an unwanted block, the index entry is enough.
         if let Some(entry) = known
             && !want(entry)

@@ -13,12 +13,20 @@ use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
 use roctop_trace::decode::{Decoded, Decoder};
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, session_origin};
-use roctop_trace::raw::{Raw, RawSink, split};
+use roctop_trace::raw::{Batch, Raw, RawSink, split};
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 /// Deliveries between two batches of items.
 const BATCH_DELIVERIES: u32 = 4096;
+/// Slots of records, and bytes of the recording, after which a batch passes to the thread that decodes.
+const BATCH_SLOTS: usize = 1 << 14;
+const BATCH_BYTES: u64 = 1 << 20;
+/// Maximum number of batches between two threads.
+const MAX_AHEAD: usize = 4;
 
 /// One or more recordings, read as one.
 pub struct Merged<'a> {
@@ -149,14 +157,14 @@ differ",
                 }
             }
         };
+        let mut decoder = self.dated(Decoder::default())?;
         let mut facts = Batches {
-            decoder: self.dated(Decoder::default())?,
+            decoder: &mut decoder,
             take: &mut look,
             pending: 0,
         };
         self.deliver_facts(&mut facts)?;
-        let rest = facts.decoder.take_items();
-        look(rest);
+        look(decoder.take_items());
         let first = self.span()?.map(|span| span.begin);
         Ok(first.map_or(beginning, |first| session_origin(beginning, first)))
     }
@@ -248,18 +256,63 @@ differ",
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
-        let mut batches = Batches {
-            decoder: self.dated(decoder)?,
-            take,
-            pending: 0,
+        let mut decoder = self.dated(decoder)?;
+        let replay = if self.parts.iter().any(|part| part.recording.threads() > 1) {
+            self.decode_ahead(&mut decoder, span, read, take)?
+        } else {
+            let mut batches = Batches {
+                decoder: &mut decoder,
+                take,
+                pending: 0,
+            };
+            self.deliver(span, read, &mut batches)?
         };
-        let replay = self.deliver(span, read, &mut batches)?;
         if let Some(lost) = damage(&replay) {
-            (batches.take)(vec![lost]);
+            take(vec![lost]);
         }
-        let rest = batches.decoder.take_items();
-        (batches.take)(rest);
+        take(decoder.take_items());
         Ok(replay)
+    }
+
+    /// Reads on one thread and decodes on another one, ahead of the caller, who takes the items.
+    fn decode_ahead(
+        &self,
+        decoder: &mut Decoder,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(Vec<Item>),
+    ) -> Result<Replay> {
+        let (filled, raw) = sync_channel::<(Batch, u64)>(MAX_AHEAD);
+        let (decoded, items) = sync_channel(MAX_AHEAD);
+        thread::scope(|scope| {
+            let reading = scope.spawn(move || {
+                let bytes = Cell::new(0);
+                let mut filling = Filling {
+                    batch: Batch::default(),
+                    bytes: &bytes,
+                    filled,
+                };
+                let replay = self.deliver(span, &mut |done| bytes.set(bytes.get() + done), &mut filling);
+                filling.pass_on();
+                replay
+            });
+            scope.spawn(move || {
+                for (batch, bytes) in raw {
+                    batch.deliver(decoder);
+                    // The caller is gone only if it panicked.
+                    if decoded.send((decoder.take_items(), bytes)).is_err() {
+                        return;
+                    }
+                }
+            });
+            for (found, bytes) in items {
+                read(bytes);
+                take(found);
+            }
+            reading
+                .join()
+                .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+        })
     }
 }
 
@@ -414,8 +467,42 @@ impl RawSink for Feeding<'_> {
     }
 }
 
+/// Passes deliveries to another thread, a batch at a time.
+struct Filling<'a> {
+    batch: Batch,
+    /// Bytes of the recording that were read since the last batch.
+    bytes: &'a Cell<u64>,
+    filled: SyncSender<(Batch, u64)>,
+}
+
+impl Filling<'_> {
+    fn pass_on(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Batch::with_room(BATCH_SLOTS));
+        // The other thread is gone only if it panicked.
+        let _ = self.filled.send((batch, self.bytes.take()));
+    }
+
+    fn pass_on_if_full(&mut self) {
+        if self.batch.slots() >= BATCH_SLOTS || self.bytes.get() >= BATCH_BYTES {
+            self.pass_on();
+        }
+    }
+}
+
+impl RawSink for Filling<'_> {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        self.batch.take(process, raw);
+        self.pass_on_if_full();
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.batch.records(process, thread, slots);
+        self.pass_on_if_full();
+    }
+}
+
 struct Batches<'a> {
-    decoder: Decoder,
+    decoder: &'a mut Decoder,
     take: &'a mut dyn FnMut(Vec<Item>),
     pending: u32,
 }

@@ -1,7 +1,7 @@
 //! Reads a recording as the raw deliveries that were written.
 
 use super::block::{Head, Kind};
-use super::file::File;
+use super::file::{File, Want};
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
@@ -15,6 +15,7 @@ use roctop_trace::topology::Node;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// An opened recording.
@@ -28,9 +29,23 @@ pub struct Recording {
     boot: String,
     machines: Vec<(ProcessId, String)>,
     trigger: Option<Trigger>,
+    /// On which its blocks are read.
+    threads: usize,
 }
 
 impl Recording {
+    /// Reads its records on that many threads.
+    #[must_use]
+    pub const fn on_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads.get();
+        self
+    }
+
+    /// Number of threads that read its records.
+    pub(super) const fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// Opens the recording at `path`. It reads the manifest and lists the files.
     ///
     /// Errors: there is no recording, or it has a later layout.
@@ -83,6 +98,7 @@ impl Recording {
             trigger: facts
                 .get("trigger")
                 .and_then(|trigger| serde_json::from_value(trigger.clone()).ok()),
+            threads: 1,
         })
     }
 
@@ -300,12 +316,7 @@ impl Recording {
         Ok(whole)
     }
 
-    fn deliver_blocks(
-        &self,
-        want: &dyn Fn(&Entry) -> bool,
-        read: &mut dyn FnMut(u64),
-        sink: &mut dyn RawSink,
-    ) -> Result<Replay> {
+    fn deliver_blocks(&self, want: &Want<'_>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
         let mut replay = Replay {
             nameless: self.format > 1 && !self.files.iter().any(|file| Self::is_facts(file)),
             ..Replay::default()
@@ -325,7 +336,9 @@ impl Recording {
         for file in self.files.iter().filter(|file| segments && !Self::is_facts(file)) {
             let opened = File::open(file)?;
             opened
-                .deliver(want, read, sink, &mut replay)
+                .visit(self.threads, want, read, &mut replay, &mut |_, head, payload| {
+                    payload::deliver(head, payload, sink);
+                })
                 .map_err(Error::io("cannot read", file))?;
         }
         Ok(replay)
@@ -335,7 +348,7 @@ impl Recording {
     /// which facts of several processes were read: kernels are numbered by process, then in load order.
     fn deliver_by_process(
         &self,
-        want: &dyn Fn(&Entry) -> bool,
+        want: &Want<'_>,
         read: &mut dyn FnMut(u64),
         sink: &mut dyn RawSink,
         replay: &mut Replay,
@@ -344,7 +357,7 @@ impl Recording {
         let mut later = Vec::new();
         for path in self.files.iter().filter(|file| Self::is_facts(file)) {
             let file = File::open(path)?;
-            file.visit(want, read, replay, &mut |at, head, payload| {
+            file.visit(1, want, read, replay, &mut |at, head, payload| {
                 // The first process has no predecessors.
                 if head.process == 0 {
                     payload::deliver(head, payload, sink);

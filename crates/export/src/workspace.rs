@@ -1,0 +1,130 @@
+//! Where an export sorts, and the threads on which it works.
+//!
+//! Jobs never wait for each other, so a bounded number of them is in flight: memory does not grow with the recording. Results
+//! are taken in the order of the jobs, so the files have the same bytes on any number of threads.
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+/// Maximum number of runs that are sorted at a time: each holds a sorter's memory.
+const MAX_RUNS: usize = 4;
+/// Maximum number of parts that are read before they are needed.
+const MAX_AHEAD: usize = 8;
+
+/// A directory for temporary files, and threads. Clones share them.
+#[derive(Clone)]
+pub struct Workspace(Arc<Shared>);
+
+struct Shared {
+    directory: PathBuf,
+    threads: usize,
+    /// To the threads; `None` if all work is done by the caller.
+    jobs: Option<Sender<Job>>,
+    /// Holds an element for each run that is sorted.
+    runs: (Sender<()>, Receiver<()>),
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Result of a job that may still run.
+pub(crate) struct Pending<R>(Receiver<R>);
+
+impl<R> Pending<R> {
+    /// Waits for the result.
+    ///
+    /// Errors: the job has panicked.
+    pub(crate) fn wait(self) -> io::Result<R> {
+        let panicked = |_| io::Error::other("a thread of the export has panicked");
+        self.0.recv().map_err(panicked)
+    }
+}
+
+impl Workspace {
+    /// Sorts in `directory`, and works on `threads` threads.
+    pub fn new(directory: &Path, threads: NonZeroUsize) -> Self {
+        let threads = threads.get();
+        Self(Arc::new(Shared {
+            directory: directory.to_owned(),
+            threads,
+            jobs: (threads > 1).then(|| start(threads)).flatten(),
+            runs: bounded(MAX_RUNS),
+        }))
+    }
+
+    /// The number of cores that this process may use, by its affinity and its cgroup's quota.
+    pub fn cores() -> NonZeroUsize {
+        thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// Number of parts to read before they are needed; 0 on one thread.
+    pub(crate) fn ahead(&self) -> usize {
+        self.0.jobs.as_ref().map_or(0, |_| self.0.threads.min(MAX_AHEAD))
+    }
+
+    /// Does a job on another thread, or at once if there is only one.
+    pub(crate) fn start<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Pending<R> {
+        let (done, result) = bounded(1);
+        let job = move || {
+            // Nobody waits for it after an error.
+            let _ = done.send(job());
+        };
+        match &self.0.jobs {
+            // The threads live as long as the channel.
+            Some(jobs) => drop(jobs.send(Box::new(job))),
+            None => job(),
+        }
+        Pending(result)
+    }
+
+    /// As [`Workspace::start`], but waits while too many such jobs are in flight.
+    pub(crate) fn start_run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Pending<R> {
+        let (begun, ended) = self.0.runs.clone();
+        let _ = begun.send(());
+        self.start(move || {
+            let result = job();
+            let _ = ended.recv();
+            result
+        })
+    }
+
+    /// Maps items on all threads, and passes the results to `take` in the order of the items.
+    pub(crate) fn in_order<I: Send, R: Send, E: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        map: impl Fn(I) -> Result<R, E> + Sync,
+        take: impl FnMut(R) -> Result<(), E>,
+    ) -> Result<(), E> {
+        roctop_source::in_order(self.0.threads, items, map, take)
+    }
+}
+
+/// Starts threads that do jobs until the channel closes; `None` if the system has no thread left.
+fn start(threads: usize) -> Option<Sender<Job>> {
+    let (jobs, todo) = unbounded::<Job>();
+    let started = (0..threads).filter(|_| {
+        let todo = todo.clone();
+        let act = move || todo.into_iter().for_each(|job| job());
+        thread::Builder::new().name("roctop-export".into()).spawn(act).is_ok()
+    });
+    (started.count() > 0).then_some(jobs)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// In the directory for temporary files.
+    pub(crate) fn workspace(threads: usize) -> Workspace {
+        let threads = NonZeroUsize::new(threads).expect("some threads");
+        Workspace::new(&std::env::temp_dir(), threads)
+    }
+}
