@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// Memory for records while they are collected, bytes.
-const SORT_BUFFER_BYTES: usize = 64 << 20;
+const SORT_BUFFER_BYTES: usize = 32 << 20;
 /// Memory for parts of collectives while they are collected, bytes.
 const PART_BUFFER_BYTES: usize = 16 << 20;
 

@@ -8,7 +8,7 @@ mod sweep;
 
 use super::collect::{Collected, Event};
 use super::options::Kinds;
-use super::records::{Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
+use super::records::{RecordIds, Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
 use super::sort::{Sorted, Sorter};
 use super::workspace::Workspace;
 use roctop_model::FastMap;
@@ -41,14 +41,18 @@ pub(crate) fn rows(
     let mut sink = Sink::new(&collected.run, tests, place);
     let mut sweep = Sweep::new(&collected.run, wanted);
     let mut late = Sorter::new(place, SORT_BUFFER_BYTES);
-    for event in events {
-        let event = event?;
-        match sweep.take(&event) {
-            Some(place) => sink.put(event, place)?,
-            None if sweep.is_late => late.put(event)?,
-            None => {}
+    let number = |emit: &mut dyn FnMut((Event, RecordIds)) -> io::Result<()>| {
+        for event in events {
+            let event = event?;
+            match sweep.take(&event) {
+                Some(place) => emit((event, place))?,
+                None if sweep.is_late => late.put(event)?,
+                None => {}
+            }
         }
-    }
+        Ok(())
+    };
+    place.pipe(number, |(event, place)| sink.put(event, place))?;
     let mut regions: Vec<Region> = sweep
         .texts
         .iter()

@@ -130,14 +130,17 @@ pub struct Rows {
     pub(crate) times: Option<(Nanos, Nanos)>,
 }
 
+/// Whether a row is selected.
+type Test<'a, T> = dyn Fn(&Row<T>) -> bool + Sync + 'a;
+
 /// Selection of rows beyond their kinds.
 pub(crate) struct RowFilter<'a> {
-    pub(crate) call: &'a dyn Fn(&Row<ApiCall>) -> bool,
-    pub(crate) marker: &'a dyn Fn(&Row<Mark>) -> bool,
-    pub(crate) dispatch: &'a dyn Fn(&Row<Dispatch>) -> bool,
-    pub(crate) copy: &'a dyn Fn(&Row<Copy>) -> bool,
-    pub(crate) allocation: &'a dyn Fn(&Row<Allocation>) -> bool,
-    pub(crate) scratch: &'a dyn Fn(&Row<Scratch>) -> bool,
+    pub(crate) call: &'a Test<'a, ApiCall>,
+    pub(crate) marker: &'a Test<'a, Mark>,
+    pub(crate) dispatch: &'a Test<'a, Dispatch>,
+    pub(crate) copy: &'a Test<'a, Copy>,
+    pub(crate) allocation: &'a Test<'a, Allocation>,
+    pub(crate) scratch: &'a Test<'a, Scratch>,
 }
 
 /// Numbers of a record.
@@ -154,7 +157,7 @@ struct Bin<'a, T>
 where
     Row<T>: Entry,
 {
-    is_wanted: &'a dyn Fn(&Row<T>) -> bool,
+    is_wanted: &'a Test<'a, T>,
     rows: Sorter<Row<T>>,
 }
 
@@ -162,7 +165,7 @@ impl<'a, T> Bin<'a, T>
 where
     Row<T>: Entry,
 {
-    fn new(is_wanted: &'a dyn Fn(&Row<T>) -> bool, place: &Workspace) -> Self {
+    fn new(is_wanted: &'a Test<'a, T>, place: &Workspace) -> Self {
         Self {
             is_wanted,
             rows: Sorter::new(place, SORT_BUFFER_BYTES),
@@ -182,7 +185,7 @@ where
 /// Distributes rows to their kinds.
 pub(super) struct Sink<'a> {
     run: &'a Run,
-    is_wanted: &'a dyn Fn(&Row<ApiCall>) -> bool,
+    is_wanted: &'a Test<'a, ApiCall>,
     hip: Sorter<Row<ApiCall>>,
     hsa: Sorter<Row<ApiCall>>,
     libraries: [Sorter<Row<ApiCall>>; LIBRARIES.len()],

@@ -21,7 +21,7 @@ const BLOCK_BYTES: usize = 16 << 10;
 /// Number of entries of a part, about.
 pub(super) const PART_ENTRIES: usize = 1 << 14;
 /// Maximum number of runs that a sorter waits for later.
-const MAX_PENDING: usize = 4;
+const MAX_PENDING: usize = 16;
 
 /// An entry that can be sorted.
 pub(crate) trait Entry: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {

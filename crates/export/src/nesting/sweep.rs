@@ -74,7 +74,8 @@ pub(super) struct Sweep<'a> {
     wanted: Wanted,
     /// Next id.
     pub(super) next: u64,
-    open: FastMap<ThreadId, Vec<Open>>,
+    /// By thread, whose ids are dense.
+    open: Vec<Vec<Open>>,
     /// Mark that names the following kernels of a thread outside all ranges.
     marked: FastMap<ThreadId, Region>,
     /// Numbers of the first markers with these texts, if kernels are named by them.
@@ -94,7 +95,7 @@ impl<'a> Sweep<'a> {
             run,
             wanted,
             next: 1,
-            open: FastMap::default(),
+            open: Vec::new(),
             marked: FastMap::default(),
             texts: FastMap::default(),
             stacks: RangeStacks::default(),
@@ -150,7 +151,7 @@ impl<'a> Sweep<'a> {
     /// Cause of work submitted in a call that is still open: the innermost open call at that time, such as the HSA call
     /// that rings the doorbell. The collector reports the HIP call.
     fn inside(&self, thread: ThreadId, at: Nanos, correlation: u64) -> Option<Cause> {
-        let stack = self.open.get(&thread)?;
+        let stack = self.open.get(thread.0 as usize)?;
         let own = stack.iter().rposition(|open| open.correlation == correlation)?;
         let inner = stack.get(own..)?.iter().rev();
         let mut around = inner.filter(|open| open.begin <= at && at <= open.end);
@@ -159,7 +160,7 @@ impl<'a> Sweep<'a> {
 
     /// Whether a call is inside a HIP call.
     fn is_in_hip(&self, call: &ApiCall) -> bool {
-        let open = self.open.get(&call.thread);
+        let open = self.open.get(call.thread.0 as usize);
         let around = open.and_then(|stack| stack.iter().rev().find(|open| open.end >= call.span.end));
         around.is_some_and(|open| open.is_hip)
     }
@@ -178,7 +179,11 @@ impl<'a> Sweep<'a> {
         node: Node,
     ) -> Option<RecordIds> {
         let id = if is_wanted { self.number() } else { 0 };
-        let stack = self.open.entry(thread).or_default();
+        let number = thread.0 as usize;
+        if self.open.len() <= number {
+            self.open.resize_with(number + 1, Vec::new);
+        }
+        let stack = &mut self.open[number];
         while stack.pop_if(|top| top.end < span.end).is_some() {}
         let around = stack.last();
         let (above, region) = around.map_or_else(
