@@ -6,6 +6,9 @@ use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use anyhow::Result;
 use roctop_trace::thread_reading::ThreadReading;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -22,14 +25,13 @@ pub(super) type Threads = Arc<Mutex<Vec<(ProcessId, u32, Vec<u32>)>>>;
 pub(super) fn start(threads: Threads, sending: BatchSender) -> Result<(Sender<()>, JoinHandle<()>)> {
     let (stop, stopped) = channel();
     let thread = std::thread::Builder::new().name("threads".into()).spawn(move || {
+        let mut readers = Readers::default();
         while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let known = threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut batch = Batch::default();
-            let mut left = MAX_THREADS;
+            readers.keep(&known);
             for (process, pid, tids) in known {
-                let tids = tids.into_iter().take(left);
-                let readings: Vec<ThreadReading> = tids.filter_map(|tid| read(pid, tid)).collect();
-                left -= readings.len();
+                let readings: Vec<ThreadReading> = tids.into_iter().filter_map(|tid| readers.read(pid, tid)).collect();
                 if !readings.is_empty() {
                     batch.take(process, &Raw::ThreadTimes(&readings));
                 }
@@ -42,19 +44,87 @@ pub(super) fn start(threads: Threads, sending: BatchSender) -> Result<(Sender<()
     Ok((stop, thread))
 }
 
-fn read(pid: u32, tid: u32) -> Option<ThreadReading> {
-    let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}"));
-    let state = file("stat").ok();
-    let times = file("schedstat").ok()?;
-    let at = boottime();
-    let (running, ready) = times_of(&times)?;
-    Some(ThreadReading {
-        tid,
-        is_running: state.and_then(|state| is_running(&state)),
-        at,
-        running,
-        ready,
-    })
+/// Files of threads. They stay open: to find them by name takes longer than to read them.
+#[derive(Default)]
+struct Readers {
+    /// By process and thread; `None` for threads that have ended, or are not visible here.
+    known: BTreeMap<(u32, u32), Option<Files>>,
+    /// Number of threads with files.
+    open: usize,
+}
+
+/// The files of a thread.
+struct Files {
+    schedstat: File,
+    stat: File,
+    /// The times read last.
+    times: (u64, u64),
+}
+
+impl Readers {
+    /// Closes the files of threads that are not among these.
+    fn keep(&mut self, threads: &[(ProcessId, u32, Vec<u32>)]) {
+        let mut wanted = BTreeSet::new();
+        for (_, pid, tids) in threads {
+            wanted.extend(tids.iter().map(|tid| (*pid, *tid)));
+        }
+        self.known.retain(|thread, _| wanted.contains(thread));
+        self.open = self.known.values().flatten().count();
+    }
+
+    fn read(&mut self, pid: u32, tid: u32) -> Option<ThreadReading> {
+        if !self.known.contains_key(&(pid, tid)) {
+            if self.open >= MAX_THREADS {
+                return None;
+            }
+            let files = Files::open(pid, tid);
+            self.open += usize::from(files.is_some());
+            self.known.insert((pid, tid), files);
+        }
+        let files = self.known.get_mut(&(pid, tid))?;
+        let reading = files.as_mut().and_then(|files| files.read(tid));
+        if reading.is_none() && files.take().is_some() {
+            self.open -= 1;
+        }
+        reading
+    }
+}
+
+impl Files {
+    fn open(pid: u32, tid: u32) -> Option<Self> {
+        let file = |name: &str| File::open(format!("/proc/{pid}/task/{tid}/{name}")).ok();
+        Some(Self {
+            schedstat: file("schedstat")?,
+            stat: file("stat")?,
+            times: (0, 0),
+        })
+    }
+
+    fn read(&mut self, tid: u32) -> Option<ThreadReading> {
+        let mut room = [0; 1 << 10];
+        let (running, ready) = times_of(text(&self.schedstat, &mut room)?)?;
+        let at = boottime();
+        let before = std::mem::replace(&mut self.times, (running, ready));
+        // A thread that runs or is ready has more of one of the two.
+        let is_running = if before == (running, ready) {
+            Some(false)
+        } else {
+            text(&self.stat, &mut room).and_then(is_running)
+        };
+        Some(ThreadReading {
+            tid,
+            is_running,
+            at,
+            running,
+            ready,
+        })
+    }
+}
+
+/// The begin of a file of the Linux kernel.
+fn text<'a>(file: &File, room: &'a mut [u8]) -> Option<&'a str> {
+    let length = file.read_at(room, 0).ok()?;
+    std::str::from_utf8(room.get(..length)?).ok()
 }
 
 /// Times on a CPU and in a run queue from `schedstat`; `None` if the Linux kernel does not count them.
@@ -90,13 +160,43 @@ mod tests {
         let own = std::fs::read_link("/proc/thread-self").expect("it is Linux");
         let tid = own.file_name().and_then(|name| name.to_str()?.parse().ok());
         let (pid, tid) = (std::process::id(), tid.expect("a thread has a number"));
-        let Some(before) = read(pid, tid) else { return };
+        let mut readers = Readers::default();
+        let Some(before) = readers.read(pid, tid) else { return };
         let began = std::time::Instant::now();
         let mut sum = 0u64;
         while began.elapsed() < Duration::from_millis(30) {
             sum = sum.wrapping_add(std::hint::black_box(1));
         }
-        let after = read(pid, tid).expect("it was read before");
+        let after = readers.read(pid, tid).expect("it was read before");
         assert!(after.running > before.running && after.at > before.at, "{sum}");
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_not_looked_for_again() {
+        let pid = std::process::id();
+        let (sender, receiver) = channel();
+        let thread = std::thread::spawn(move || {
+            let own = std::fs::read_link("/proc/thread-self").expect("it is Linux");
+            let tid: u32 = own
+                .file_name()
+                .and_then(|name| name.to_str()?.parse().ok())
+                .expect("a number");
+            sender.send(tid).expect("the test listens");
+            std::thread::park();
+        });
+        let tid = receiver.recv().expect("the thread runs");
+        let mut readers = Readers::default();
+        if readers.read(pid, tid).is_none() {
+            return;
+        }
+        assert_eq!(readers.open, 1);
+        thread.thread().unpark();
+        thread.join().expect("it ended");
+        while readers.read(pid, tid).is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!((readers.open, readers.known.len()), (0, 1));
+        readers.keep(&[]);
+        assert_eq!(readers.known.len(), 0);
     }
 }

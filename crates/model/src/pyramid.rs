@@ -240,8 +240,8 @@ type Block = [Bucket; BLOCK];
 struct Level {
     /// (block number, buckets), ascending; shared with snapshots until the next block.
     blocks: Arc<VecDeque<(u64, Arc<Block>)>>,
-    /// The block after those; not shared, so it is modified in place.
-    newest: Option<(u64, Box<Block>)>,
+    /// The block after those. A snapshot shares it until the next change.
+    newest: Option<(u64, Arc<Block>)>,
     /// Blocks below this number were forgotten.
     since: u64,
     /// Blocks that are kept beside the newest.
@@ -267,28 +267,34 @@ impl Level {
             Some(newest) if newest.0 > number => return self.older(number).map(|block| &mut block[place]),
             _ => self.turn(number),
         }
-        self.newest.as_mut().map(|newest| &mut newest.1[place])
+        let newest = self.newest.as_mut();
+        newest.map(|newest| &mut Arc::make_mut(&mut newest.1)[place])
     }
 
-    /// Begins a new block in the memory of the previous one.
+    /// Begins a new block.
     fn turn(&mut self, number: u64) {
-        if let Some((newest, block)) = &mut self.newest {
-            let old = std::mem::replace(newest, number);
-            Arc::make_mut(&mut self.blocks).push_back((old, Arc::new(**block)));
-            block.fill(Bucket::default());
-            self.forget();
-        } else {
-            self.newest = Some((number, Box::new([Bucket::default(); BLOCK])));
+        let empty = || Arc::new([Bucket::default(); BLOCK]);
+        let Some(newest) = self.newest.take() else {
+            self.newest = Some((number, empty()));
+            return;
+        };
+        Arc::make_mut(&mut self.blocks).push_back(newest);
+        let mut next = self.forget();
+        match next.as_mut().and_then(Arc::get_mut) {
+            Some(block) => block.fill(Bucket::default()),
+            None => next = Some(empty()),
         }
+        self.newest = next.map(|block| (number, block));
     }
 
-    /// Forgets the oldest blocks beyond the limit.
-    fn forget(&mut self) {
-        if self.blocks.len() >= self.most
-            && let Some((forgotten, _)) = Arc::make_mut(&mut self.blocks).pop_front()
-        {
-            self.since = forgotten + 1;
+    /// Forgets the oldest block if there are too many, and returns it.
+    fn forget(&mut self) -> Option<Arc<Block>> {
+        if self.blocks.len() < self.most {
+            return None;
         }
+        let (forgotten, block) = Arc::make_mut(&mut self.blocks).pop_front()?;
+        self.since = forgotten + 1;
+        Some(block)
     }
 
     /// A block before the newest; `None` if it was forgotten.
