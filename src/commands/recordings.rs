@@ -288,6 +288,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
     let origin = Origin {
         host: first.host().to_owned(),
         boot: first.boot().to_owned(),
+        clock_offset: first.clock_offset(),
         topologies: recordings.iter().flat_map(Recording::topologies).collect(),
         machines: whole.machines(),
     };

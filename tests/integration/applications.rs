@@ -5,6 +5,7 @@
 mod alike;
 mod comparison;
 mod gguf;
+mod rccl;
 
 use crate::kit::rig::{Recorded, Rig, rig};
 use comparison::Comparison;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// The release that the programs are linked with.
+/// The release that most programs are linked with.
 const RELEASE: &str = "6.4.3";
 /// Runs of each kind: what varies between untraced ones may differ, and the shortest tell the time added.
 const RUNS: usize = 3;
@@ -43,14 +44,19 @@ fn packages(name: &str) -> Vec<String> {
         .split_off(1)
 }
 
-/// The prefix of that name, fetched when it is not there; none, with the reason printed, where it cannot be.
+/// The prefix of that name of [`RELEASE`].
 fn suite(name: &str) -> Option<Suite> {
+    suite_of(RELEASE, name)
+}
+
+/// The prefix of that name of a release, fetched when it is not there; none, with the reason printed, where it cannot be.
+fn suite_of(release: &str, name: &str) -> Option<Suite> {
     let rig = rig()?;
     let mut fetch = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtimes/fetch"));
     for package in packages(name) {
         fetch.args(["--and", &package]);
     }
-    let output = fetch.args(["--as", name, RELEASE]).output().unwrap();
+    let output = fetch.args(["--as", name, release]).output().unwrap();
     let (said, why) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -60,7 +66,7 @@ fn suite(name: &str) -> Option<Suite> {
         return None;
     }
     Some(Suite {
-        rig: rig.with_prefix(&format!("{RELEASE}+{name}")),
+        rig: rig.with_prefix(&format!("{release}+{name}")),
         prefix: said.lines().last()?.into(),
         home: Rig::place(&format!("home-{name}")),
     })

@@ -88,6 +88,8 @@ pub struct Collectives {
     calls: FastMap<(u32, u64), PartKey>,
     /// Calls inside of these by process: the outer call.
     inner: FastMap<(u32, u64), u64>,
+    /// Calls inside of calls that have not returned, by process and outer call.
+    nested: FastMap<(u32, u64), Vec<u64>>,
     /// Number of calls inside at which they are looked through.
     inner_limit: usize,
     /// Parts of a thread's group that has not ended, by process, thread and group.

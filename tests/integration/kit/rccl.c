@@ -53,6 +53,13 @@ static uint64_t now(void) {
   return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
+// By this clock the ranks meet: CLOCK_BOOTTIME may differ between them, by time namespaces.
+static uint64_t shared_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
 static void rest(void) {
   struct timespec time = {0, 20000};
   nanosleep(&time, 0);
@@ -98,7 +105,7 @@ static void arrive(Op *op) {
   int rank = op->comm->rank;
   op->begin = now();
   if (op->kind == 0) {
-    raise_to(&shared->slots[op->sequence % SLOTS].last, op->begin);
+    raise_to(&shared->slots[op->sequence % SLOTS].last, shared_now());
     atomic_fetch_add(&shared->slots[op->sequence % SLOTS].arrived, 1);
   } else if (op->kind == 1) {
     atomic_fetch_add(&shared->sent[rank][op->peer], 1);
@@ -115,7 +122,7 @@ static int is_complete(Op *op, uint64_t *ready) {
     *ready = atomic_load(&shared->slots[op->sequence % SLOTS].last);
     return atomic_load(&shared->slots[op->sequence % SLOTS].arrived) >= op->comm->size * (1 + (op->sequence - 1) / SLOTS);
   }
-  *ready = now();
+  *ready = shared_now();
   if (op->kind == 1) return atomic_load(&shared->received[rank][op->peer]) >= op->sequence;
   return atomic_load(&shared->sent[op->peer][rank]) >= op->sequence;
 }
@@ -129,7 +136,7 @@ static int run(Op *ops, int length) {
     ready += ops[i].bytes * NS_PER_KIB / 1024;
     if (ready > end) end = ready;
   }
-  while (now() < end) rest();
+  while (shared_now() < end) rest();
   for (int i = 0; i < length; i++) {
     ops[i].end = now();
     log_op(&ops[i]);
@@ -243,7 +250,7 @@ int ncclAllToAll(const void *send, void *recv, size_t count, int type, Comm *com
   is_inside = 0;
   // Counted with the collectives; nobody waits for this number.
   uint64_t sequence = ++comm->sequence;
-  raise_to(&comm->shared->slots[sequence % SLOTS].last, whole.begin);
+  raise_to(&comm->shared->slots[sequence % SLOTS].last, shared_now());
   atomic_fetch_add(&comm->shared->slots[sequence % SLOTS].arrived, 1);
   int result = ncclGroupEnd();
   whole.logged = sequence;

@@ -153,6 +153,13 @@ impl Collectives {
             self.inside(process, correlation, outer);
             return;
         }
+        if call.parent != 0 {
+            // The parent returns later, and may be inside of a collective itself, as the end of the group in an AllToAll.
+            if self.nested.len() >= MAX_INNER {
+                self.nested.clear();
+            }
+            self.nested.entry((process, call.parent)).or_default().push(correlation);
+        }
         // A failed call takes no part: its withdrawal follows. Until then another rank's next collective has its number.
         let is_failed = call.status.is_some_and(|status| status != 0 && status != IN_PROGRESS);
         if is_failed && self.calls.contains_key(&(process, correlation)) {
@@ -177,6 +184,9 @@ impl Collectives {
         self.inner.insert((process, correlation), outer);
         if let Some(span) = self.kernels.remove(&(process, correlation)) {
             self.ran(process, outer, span);
+        }
+        for call in self.nested.remove(&(process, correlation)).unwrap_or_default() {
+            self.inside(process, call, outer);
         }
     }
 

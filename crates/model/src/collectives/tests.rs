@@ -141,6 +141,46 @@ fn arrivals_are_kernels_where_all_ranks_have_them() {
     assert_eq!((times.skew(), times.transfer(), times.latest), (5 * MS, 2 * MS, 1));
 }
 
+/// An AllToAll ends a group, and the end of the group launches the kernel.
+#[test]
+fn kernels_of_calls_two_levels_down_are_joined() {
+    let mut job = Job::of(2);
+    for rank in 0..2 {
+        let call = job.call(rank, 10 * MS);
+        job.collectives.communication(&call);
+        let inner = |number: u64, parent: u64| ApiCall {
+            process: call.process,
+            correlation: number + u64::from(rank),
+            parent,
+            ..ApiCall::default()
+        };
+        let group_end = inner(1000, call.correlation);
+        let launch = inner(2000, group_end.correlation);
+        let kernel = Dispatch {
+            process: call.process,
+            correlation: launch.correlation,
+            span: Span {
+                begin: (20 + u64::from(rank)) * MS,
+                end: 27 * MS,
+            },
+            ..Dispatch::default()
+        };
+        // Calls arrive as they return; for rank 1 the kernel is read first.
+        if rank == 1 {
+            job.collectives.dispatch(&kernel);
+        }
+        job.collectives.returned(&launch);
+        job.collectives.returned(&group_end);
+        job.returned(&call, 11 * MS);
+        if rank == 0 {
+            job.collectives.dispatch(&kernel);
+        }
+    }
+    let done = job.collectives.take_done();
+    assert!(done[0].1.by_kernel);
+    assert_eq!(done[0].1.skew(), MS);
+}
+
 #[test]
 fn a_missing_rank_is_named_and_a_late_one_is_not_for_long() {
     let mut job = Job::of(3);

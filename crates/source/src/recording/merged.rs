@@ -1,8 +1,8 @@
 //! Several recordings as one: process numbers are offset, and clocks of different machines are aligned.
 //!
-//! Recordings of one boot share CLOCK_BOOTTIME. Others are shifted by the difference of (CLOCK_REALTIME -
-//! CLOCK_BOOTTIME). The alignment error is that of the samples plus the offset between the machines' wall clocks, which
-//! no recording contains.
+//! Recordings of one boot share CLOCK_BOOTTIME, except for the offsets of their time namespaces, which are exact. Others
+//! are shifted by the difference of (CLOCK_REALTIME - CLOCK_BOOTTIME). The alignment error is that of the samples plus the
+//! offset between the machines' wall clocks, which no recording contains.
 
 use super::history::{self, History};
 use super::reader::{Recording, Replay, Samples};
@@ -82,8 +82,11 @@ impl<'a> Merged<'a> {
                 recording.deliver_facts(&mut processes)?;
                 first += processes.0.last().map_or(0, |last| last + 1);
                 let offset = Offset::of(recording)?;
-                let (boot, known) = reference.get_or_insert((recording.boot(), offset));
-                let is_same = *boot == recording.boot() && !boot.is_empty();
+                let (base, known) = reference.get_or_insert((recording, offset));
+                let is_same = base.boot() == recording.boot() && !base.boot().is_empty();
+                if is_same {
+                    part.shift = base.clock_offset().wrapping_sub(recording.clock_offset());
+                }
                 if let (false, Some(own), Some(known)) = (is_same || parts.is_empty(), offset, *known) {
                     part.shift = own.nanos.wrapping_sub(known.nanos);
                     part.error = Some(own.error + known.error);

@@ -27,6 +27,7 @@ pub struct Recording {
     command: Vec<String>,
     host: String,
     boot: String,
+    clock_offset: i64,
     machines: Vec<(ProcessId, String)>,
     trigger: Option<Trigger>,
     /// On which its blocks are read.
@@ -94,6 +95,10 @@ impl Recording {
             command,
             host: word("host"),
             boot: word("boot"),
+            clock_offset: facts
+                .get("clock_offset")
+                .and_then(serde_json::Value::as_i64)
+                .unwrap_or(0),
             machines: machines.unwrap_or_else(|| vec![(ProcessId(0), word("boot"))]),
             trigger: facts
                 .get("trigger")
@@ -125,6 +130,11 @@ impl Recording {
     /// Boot id of that machine, empty if unknown.
     pub fn boot(&self) -> &str {
         &self.boot
+    }
+
+    /// CLOCK_BOOTTIME of its records minus that of the machine, ns: the offset of the recorder's time namespace.
+    pub const fn clock_offset(&self) -> i64 {
+        self.clock_offset
     }
 
     /// Boots on which its processes ran, each with its first process; empty unless the recording was merged from

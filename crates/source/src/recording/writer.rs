@@ -34,6 +34,8 @@ pub struct Origin {
     pub host: String,
     /// Its boot id, empty if unknown.
     pub boot: String,
+    /// CLOCK_BOOTTIME of the recorder's time namespace minus that of the machine, ns.
+    pub clock_offset: i64,
     /// Driver topology of each machine, by host name.
     pub topologies: Vec<(String, Vec<Node>)>,
     /// Boots on which processes ran, each with its first process; empty if it is the one above.
@@ -46,6 +48,7 @@ impl Origin {
         Self {
             host: hostname(),
             boot: boot(),
+            clock_offset: clock_offset(),
             topologies: vec![(hostname(), nodes.to_vec())],
             machines: Vec::new(),
         }
@@ -124,6 +127,9 @@ impl Recorder {
             "host": origin.host,
             "boot": origin.boot,
         });
+        if origin.clock_offset != 0 {
+            manifest["clock_offset"] = origin.clock_offset.into();
+        }
         if !origin.machines.is_empty() {
             manifest["machines"] = serde_json::to_value(&origin.machines)?;
         }
@@ -401,8 +407,35 @@ pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Id of this machine's boot. Recordings of one boot share their clocks.
+/// Id of this machine's boot. Recordings of one boot share their clocks, except for the offsets of time namespaces.
 fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
+}
+
+/// Offset of CLOCK_BOOTTIME in this time namespace, ns (time_namespaces(7)).
+fn clock_offset() -> i64 {
+    let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    offset_in(&text).unwrap_or(0)
+}
+
+/// The offset of CLOCK_BOOTTIME in lines of clock, seconds and nanoseconds.
+fn offset_in(text: &str) -> Option<i64> {
+    let mut lines = text.lines().map(str::split_ascii_whitespace);
+    let mut words = lines.find_map(|mut words| (words.next() == Some("boottime")).then_some(words))?;
+    let mut number = || words.next()?.parse::<i64>().ok();
+    number()?.checked_mul(1_000_000_000)?.checked_add(number()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::offset_in;
+
+    #[test]
+    fn offset_of_the_clock_is_read_from_its_line() {
+        let text = "monotonic           5         0\nboottime       100000  -5\n";
+        assert_eq!(offset_in(text), Some(99_999_999_999_995));
+        assert_eq!(offset_in(""), None);
+        assert_eq!(offset_in("boottime 9223372036854775807 0"), None);
+    }
 }
