@@ -87,13 +87,15 @@ fn tests_of_rocrand_are_recorded_as_they_happened() {
 #[test]
 fn opencl_threads_are_recorded_as_they_happened() {
     const PACKAGE: &str = "rocm-opencl-icd";
+    /// What programs load; the driver's package does not bring it.
+    const LOADER: &str = "ocl-icd-libopencl1";
     let Some(rig) = rig() else { return };
     let release = release().unwrap_or_else(|| "5.2.3".to_owned());
     if release != "6.4.3" {
         println!("n/a: ROCm's OpenCL is taken from 6.4.3's suite (sid)");
         return;
     }
-    if fetched("fetch", &["--and", PACKAGE, &release]).is_none() {
+    if fetched("fetch", &["--and", PACKAGE, "--and", LOADER, &release]).is_none() {
         return;
     }
     let rig = rig.with_prefix(&format!("{release}+{PACKAGE}"));
