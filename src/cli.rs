@@ -6,7 +6,7 @@ mod program;
 mod recordings;
 pub mod usage_error;
 
-pub use ask::{Ask, AskFormat};
+pub use ask::{Ask, AskFormat, Mcp};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{Attach, Cut, Diff, Export, Format, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat};
@@ -205,6 +205,11 @@ pub enum Action {
   roctop ask run 'top calls by p99' --format json
 docs/ask.md has the language.")]
     Ask(Ask),
+    /// Answer a language model's questions, by the Model Context Protocol.
+    ///
+    /// A client of the protocol starts it, and talks to it by standard input and output. It reads the user's own sessions, and
+    /// recordings below the named directories; it changes nothing. docs/mcp.md has the tools.
+    Mcp(Mcp),
     /// Write a stretch of time as a separate recording.
     #[command(after_help = "Examples:
   roctop cut run --range 1.5s..2s -o part")]

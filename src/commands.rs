@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod devices;
 pub mod failure;
+pub mod mcp;
 mod recordings;
 mod start;
 
@@ -10,6 +11,7 @@ use crate::cli;
 use crate::cli::usage_error::UsageError;
 pub use crate::commands::ask::ask;
 pub use crate::commands::devices::devices;
+pub use crate::commands::mcp::mcp;
 use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;

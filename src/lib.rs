@@ -25,6 +25,7 @@ pub mod doctor;
 pub mod keep;
 pub mod live;
 pub mod log;
+pub mod mcp;
 pub mod process;
 pub mod prometheus;
 pub mod rocprofv3;

@@ -96,6 +96,7 @@ fn act(cli: Cli, has_only_look: bool) -> anyhow::Result<u8> {
         Some(Action::Summary(options)) => commands::summary(&options),
         Some(Action::Diff(options)) => commands::compare(&options),
         Some(Action::Ask(options)) => commands::ask(&options),
+        Some(Action::Mcp(options)) => commands::mcp(&options),
         Some(Action::Cut(options)) => commands::cut(&options),
         Some(Action::Merge(options)) => commands::merge(&options),
         Some(Action::Recover(options)) => commands::recover(&options),

@@ -1,6 +1,7 @@
-//! Questions to sessions and recordings.
+//! Questions to sessions and recordings, of people and of language models.
 
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 /// Options of a question.
 #[derive(Debug, Args)]
@@ -27,4 +28,12 @@ pub enum AskFormat {
     Json,
     /// CSV in base units.
     Csv,
+}
+
+/// Options of the server for language models.
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// Recordings below these directories can be asked too; without one, the running sessions alone.
+    #[arg(value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
 }

@@ -3,16 +3,33 @@
 use crate::kit::demo::{self, roctop};
 use crate::kit::directory::place;
 use crate::kit::rig::{Recorded, Rig, rig};
+use crate::kit::running::Running;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn json(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Asks a running roctop until an answer passes a test.
+fn ask_until(running: &Running, question: &str, passes: impl Fn(&Value) -> bool) -> Value {
+    let began = Instant::now();
+    loop {
+        let output = roctop(&["ask", &running.session(), question, "--format", "json"]);
+        if output.status.success() {
+            let answer = json(&output);
+            if passes(&answer) {
+                return answer;
+            }
+        }
+        assert!(began.elapsed() < Duration::from_mins(1), "{question}: {output:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// The answer of a recording.
@@ -32,55 +49,6 @@ fn rows(answer: &Value) -> &Vec<Value> {
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// A roctop that is killed with its test.
-struct Running(Child);
-
-impl Running {
-    fn start(words: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
-        command
-            .args(words)
-            .env("ROCTOP_CONFIG", "/dev/null")
-            .stdin(Stdio::null());
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// The name of its session.
-    fn session(&self) -> String {
-        self.0.id().to_string()
-    }
-
-    /// Asks it until an answer passes a test.
-    fn ask_until(&self, question: &str, passes: impl Fn(&Value) -> bool) -> Value {
-        let began = Instant::now();
-        loop {
-            let output = roctop(&["ask", &self.session(), question, "--format", "json"]);
-            if output.status.success() {
-                let answer = json(&output);
-                if passes(&answer) {
-                    return answer;
-                }
-            }
-            assert!(began.elapsed() < Duration::from_mins(1), "{question}: {output:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        // It passes the signal on and ends with its program.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(20) && self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Kernels by mangled name as the emulated GPU logged them: how many, and their time.
@@ -217,8 +185,8 @@ fn a_running_session_answers() {
             .and_then(|row| row["values"]["Dispatches"].as_u64())
             .unwrap_or(0)
     };
-    running.ask_until("status", |answer| dispatches(answer) > 1000);
-    let kernels = running.ask_until("top kernels in last 1s", |answer| rows(answer).len() > 2);
+    ask_until(&running, "status", |answer| dispatches(answer) > 1000);
+    let kernels = ask_until(&running, "top kernels in last 1s", |answer| rows(answer).len() > 2);
     assert_eq!(
         (&kernels["source"]["kind"], &kernels["source"]["running"]),
         (&"session".into(), &true.into())
@@ -268,7 +236,7 @@ fn a_recorded_session_answers_from_the_first_question_on() {
         .env("ROCTOP_DEMO_WORKER", "20")
         .env("ROCTOP_CONFIG", "/dev/null")
         .stdin(Stdio::null());
-    let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let running = Running::of(&mut command);
     let uid = rustix::process::getuid().as_raw();
     let session = Path::new("/dev/shm")
         .join(format!("roctop-{uid}"))
@@ -290,7 +258,7 @@ fn a_recorded_session_answers_from_the_first_question_on() {
     }
     // Something is recorded before the first question.
     std::thread::sleep(Duration::from_millis(500));
-    let answer = running.ask_until("top kernels", |answer| rows(answer).len() > 2);
+    let answer = ask_until(&running, "top kernels", |answer| rows(answer).len() > 2);
     let window = &answer["window"];
     assert!(
         window["begin_ns"].as_u64().unwrap() > window["origin_ns"].as_u64().unwrap(),

@@ -14,6 +14,7 @@ pub(crate) mod ranks;
 pub(crate) mod recorded;
 pub(crate) mod records;
 pub(crate) mod rig;
+pub(crate) mod running;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod terminal;

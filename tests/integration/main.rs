@@ -24,6 +24,7 @@ mod hostile_text;
 mod keep;
 mod kernel_names;
 mod launch;
+mod mcp;
 mod real_run_time;
 mod recording;
 mod registers;

@@ -7,10 +7,11 @@ mod answer;
 mod id;
 mod question;
 mod time;
+pub mod tool;
 mod write;
 
 pub use self::answer::{Answer, Basis, Cell, Column, Loss, Row, SCHEMA, Unit, Window};
 pub use self::id::{Id, IdError, Kind};
 pub use self::question::{Clause, Compared, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION, Question, Slow, Top, Verb, When};
 pub use self::time::window;
-pub use self::write::{csv, json, json_texts, printable, table};
+pub use self::write::{csv, json, printable, table};

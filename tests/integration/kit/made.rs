@@ -45,6 +45,8 @@ pub(crate) struct Made {
     pub(crate) most: Option<u64>,
     /// A mark at each step, with a distinct text.
     pub(crate) marks: bool,
+    /// Text of the command line and of these marks, in place of the usual ones.
+    pub(crate) text: Option<&'static str>,
     /// Counters with a value of each dispatch; then each has a sample of its program counter and the GPU a gauge, too.
     pub(crate) counters: u32,
     /// What the collector says is not recorded.
@@ -63,6 +65,7 @@ impl Default for Made {
             slowness: 1,
             most: None,
             marks: false,
+            text: None,
             counters: 0,
             incomplete: None,
         }
@@ -150,7 +153,10 @@ impl Writer {
 
 /// Makes a recording at `path`.
 pub(crate) fn make(path: &Path, made: &Made) -> Counts {
-    let command = ["./train".to_owned(), "--steps".to_owned(), "9".to_owned()];
+    let command: Vec<String> = match made.text {
+        Some(text) => vec![text.to_owned()],
+        None => ["./train", "--steps", "9"].map(str::to_owned).to_vec(),
+    };
     let recorder = Recorder::create(path, &command, &[]).unwrap().with_limit(made.most);
     let mut writer = Writer {
         recorder,
@@ -218,13 +224,10 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
             counts.values += u64::from(made.counters);
         }
         if made.marks {
-            writer.marker(
-                thread,
-                tid,
-                [now, now],
-                8u64 << 40 | (step + 1),
-                &format!("iteration {step}"),
-            );
+            let text = made.text.map_or_else(|| format!("iteration {step}"), str::to_owned);
+            // A longer one would be a string of its process.
+            let text = &text[..text.floor_char_boundary(Marker::INLINE_TEXT)];
+            writer.marker(thread, tid, [now, now], 8u64 << 40 | (step + 1), text);
             counts.markers += 1;
         }
         if step % 100 == 99 {

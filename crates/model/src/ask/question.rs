@@ -22,6 +22,8 @@ macro_rules! words {
         impl $Name {
             /// All, each with its word and what it lists.
             pub const ALL: &[(Self, &str, &str)] = &[$((Self::$Variant, $word, $help),)*];
+            /// The words alone.
+            pub const WORDS: &[&str] = &[$($word,)*];
 
             /// Its word in a question.
             pub fn word(self) -> &'static str {
@@ -338,8 +340,7 @@ impl Parser {
         Ok(match word.value.as_str() {
             "top" => {
                 let what = self.word();
-                let known: Vec<&str> = Top::ALL.iter().map(|known| known.1).collect();
-                Verb::Top(Top::of(&what.value).ok_or_else(|| unknown(&what, "list", &known))?)
+                Verb::Top(Top::of(&what.value).ok_or_else(|| unknown(&what, "list", Top::WORDS))?)
             }
             "slowest" => {
                 let what = self.peek();
@@ -347,8 +348,7 @@ impl Parser {
                     return Ok(Verb::Slowest(Slow::Kernels));
                 }
                 self.word();
-                let known: Vec<&str> = Slow::ALL.iter().map(|known| known.1).collect();
-                Verb::Slowest(Slow::of(&what.value).ok_or_else(|| unknown(&what, "list", &known))?)
+                Verb::Slowest(Slow::of(&what.value).ok_or_else(|| unknown(&what, "list", Slow::WORDS))?)
             }
             "gaps" => Verb::Gaps,
             "steps" => Verb::Steps,

@@ -17,8 +17,10 @@ const FILES_ONLY: u8 = 9;
 pub fn printable(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-            || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+            // Tags and variation selectors: whole texts can hide in them.
+            || matches!(c, '\u{e0000}'..='\u{e0fff}')
     };
     if !text.contains(is_hidden) {
         return text.to_owned();
@@ -200,27 +202,22 @@ fn span(span: Span) -> Value {
 
 /// The answer as JSON, see docs/ask.schema.json.
 pub fn json(answer: &Answer) -> Value {
-    json_texts(answer, &str::to_owned)
-}
-
-/// As [`json()`], with each text of the traced program changed by `change`.
-pub fn json_texts(answer: &Answer, change: &dyn Fn(&str) -> String) -> Value {
     let cell = |cell: &Cell| match cell {
         Cell::None => Value::Null,
         Cell::Number(value) => number(*value),
-        Cell::Text(text) => Value::String(change(text)),
+        Cell::Text(text) => Value::String(text.clone()),
     };
     let rows = answer.rows.iter().map(|row| {
         let values = answer.columns.iter().zip(&row.cells);
         let values: Map<String, Value> = values
-            .map(|(column, value)| (change(&column.name), cell(value)))
+            .map(|(column, value)| (column.name.clone(), cell(value)))
             .collect();
         json!({ "id": row.id.as_ref().map(ToString::to_string), "values": values })
     });
     let columns = answer
         .columns
         .iter()
-        .map(|column| json!({ "name": change(&column.name), "unit": column.unit.word() }));
+        .map(|column| json!({ "name": column.name, "unit": column.unit.word() }));
     let lost = answer
         .lost
         .iter()
@@ -230,7 +227,7 @@ pub fn json_texts(answer: &Answer, change: &dyn Fn(&str) -> String) -> Value {
         "question": answer.question,
         "source": {
             "kind": if answer.mode == Mode::Live { "session" } else { "recording" },
-            "title": change(&answer.title),
+            "title": answer.title,
             "running": answer.is_running,
         },
         "window": {
@@ -245,7 +242,7 @@ pub fn json_texts(answer: &Answer, change: &dyn Fn(&str) -> String) -> Value {
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "count": answer.count,
-        "notes": answer.notes.iter().map(|note| change(note)).collect::<Vec<_>>(),
+        "notes": answer.notes,
     })
 }
 
@@ -258,5 +255,6 @@ mod tests {
         assert_eq!(printable("gemm<4> µ é"), "gemm<4> µ é");
         assert_eq!(printable("a\u{1b}[2Jb\n\u{202e}c"), "a\\u{1b}[2Jb\\u{a}\\u{202e}c");
         assert_eq!(printable("\u{e0041}\u{200b}"), "\\u{e0041}\\u{200b}");
+        assert_eq!(printable("x\u{e0100}\u{fe0f}"), "x\\u{e0100}\\u{fe0f}");
     }
 }
