@@ -6,6 +6,7 @@
 //! Only the viewer's side writes recordings. Layout 1 had a single segment without an index.
 
 mod block;
+mod by_thread;
 mod cut;
 mod file;
 mod history;

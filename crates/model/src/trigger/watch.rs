@@ -354,29 +354,17 @@ impl Watch {
     }
 
     fn calls(&mut self, number: usize, calls: &[ApiCall]) {
-        let Self {
-            states,
-            names,
-            now,
-            fired,
-            more,
-            ..
-        } = self;
-        let Some(State {
+        let now = self.now;
+        let Some((state, names, mut found)) = self.parts(number) else {
+            return;
+        };
+        let State {
             condition,
             window,
             memory,
             operations,
             ..
-        }) = states.get_mut(number)
-        else {
-            return;
-        };
-        let mut found = Found {
-            fired,
-            more,
-            condition: number,
-        };
+        } = state;
         let test = &condition.test;
         let (Test::Error(filter) | Test::Each(Each::Work(filter), ..) | Test::Statistic(_, filter, ..)) = test else {
             return;
@@ -403,7 +391,7 @@ impl Watch {
                 (Test::Statistic(Measure::Bytes, ..), _) => {}
                 (_, Memory::Rows(rows)) => {
                     let given = (Some(call.span.duration()), u64::from(is_error()));
-                    let answer = value(rows, Key::Operation(call.operation.0), (test, *window), *now, given);
+                    let answer = value(rows, Key::Operation(call.operation.0), (test, *window), now, given);
                     found.compare(test, answer, call.span.end, || shown(name()));
                 }
                 _ => {}
@@ -412,29 +400,17 @@ impl Watch {
     }
 
     fn dispatches(&mut self, number: usize, decoded: &Decoded<'_>) {
-        let Self {
-            states,
-            names,
-            now,
-            fired,
-            more,
-            ..
-        } = self;
-        let Some(State {
+        let now = self.now;
+        let Some((state, names, mut found)) = self.parts(number) else {
+            return;
+        };
+        let State {
             condition,
             window,
             memory,
             kernels,
             ..
-        }) = states.get_mut(number)
-        else {
-            return;
-        };
-        let mut found = Found {
-            fired,
-            more,
-            condition: number,
-        };
+        } = state;
         match (&condition.test, memory) {
             (Test::Idle(wanted, _), Memory::Idle(idle)) => {
                 for dispatch in decoded.dispatches {
@@ -457,7 +433,7 @@ impl Watch {
                         continue;
                     }
                     let nanos = (!is_untimed(dispatch.flags, dispatch.span.end)).then(|| dispatch.span.duration());
-                    let answer = value(rows, Key::Kernel(dispatch.kernel.0), (test, *window), *now, (nanos, 0));
+                    let answer = value(rows, Key::Kernel(dispatch.kernel.0), (test, *window), now, (nanos, 0));
                     found.compare(test, answer, dispatch.span.end, || {
                         let name = names.kernel(dispatch.kernel).map_or("?", |known| &known.short);
                         format!("{} on {}", shown(name), names.agent_label(dispatch.agent))
@@ -693,23 +669,20 @@ impl Watch {
     }
 
     fn count(&mut self, number: usize, count: &Count) {
-        let Self {
-            states,
-            names,
-            counters,
-            fired,
-            more,
-            ..
-        } = self;
-        let Some(State { condition, memory, .. }) = states.get_mut(number) else {
+        let Some(counter) = self.counters.get(&count.counter).cloned() else {
             return;
         };
-        let (Test::Counter(name, filter, order, limit), Memory::Above(above)) = (&condition.test, memory) else {
+        let Some((state, names, mut found)) = self.parts(number) else {
             return;
         };
-        let Some(counter) = counters.get(&count.counter).filter(|counter| *counter.name == **name) else {
+        let (Test::Counter(name, filter, order, limit), Memory::Above(above)) =
+            (&state.condition.test, &mut state.memory)
+        else {
             return;
         };
+        if *counter.name != **name {
+            return;
+        }
         let kernel = count.kernel.and_then(|id| names.kernel(id));
         let kernel_name = kernel.map_or("", |known| &*known.kernel.name);
         let passes = filter.is_empty() || (kernel.is_some() && filter.accepts_text(kernel_name));
@@ -720,11 +693,6 @@ impl Watch {
         if !order.holds(count.value, *limit) {
             above.remove(&key);
         } else if above.insert(key) && above.len() <= MAX_ROWS * MAX_ROWS {
-            let mut found = Found {
-                fired,
-                more,
-                condition: number,
-            };
             found.add(count.at, || match kernel {
                 Some(known) => format!(
                     "{} of {} is {}",

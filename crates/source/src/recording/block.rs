@@ -1,6 +1,7 @@
 //! Block of a recording: a 48-byte header with checksums, then the payload, compressed if that saves space.
 
 use crc32fast::hash;
+use roctop_ring::reader::Thread;
 
 /// First bytes of every block. After damage, the reader searches for them to find the next block.
 pub(super) const MAGIC: u32 = u32::from_le_bytes(*b"RBK1");
@@ -108,11 +109,22 @@ impl Head {
 }
 
 /// Process, ring and thread of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owner {
     pub(super) process: u32,
     pub(super) thread: u32,
     pub(super) tid: u32,
+}
+
+impl Owner {
+    /// A thread of a process.
+    pub(super) const fn of(process: u32, thread: Thread) -> Self {
+        Self {
+            process,
+            thread: thread.index,
+            tid: thread.tid,
+        }
+    }
 }
 
 /// Encodes a block.

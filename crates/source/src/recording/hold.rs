@@ -5,6 +5,7 @@
 //! thread; it shares the blocks, and blocks that it has not written yet count as held memory.
 
 use super::block::{self, Kind, Owner};
+use super::by_thread::ByThread;
 use super::index::Times;
 use super::payload;
 use super::segment::Segments;
@@ -12,7 +13,6 @@ use super::trigger::{Trigger, partial};
 use super::writer::{MAX_BLOCK_BYTES, Origin, Recorder};
 use crate::error::{Error, Result};
 use crate::sysfs;
-use roctop_ring::record::Slot;
 use roctop_trace::item::{Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::{BTreeMap, VecDeque};
@@ -129,7 +129,7 @@ enum Message {
 
 struct Output {
     sender: Sender<Message>,
-    missing: BTreeMap<(u32, u32, u32), u64>,
+    missing: ByThread,
     writer: JoinHandle<HoldResult>,
 }
 
@@ -138,8 +138,8 @@ pub struct Hold {
     keep: Nanos,
     max_bytes: u64,
     processes: BTreeMap<u32, Facts>,
-    records: BTreeMap<(u32, u32, u32), Vec<u8>>,
-    lost: BTreeMap<(u32, u32, u32), u64>,
+    /// Since the last flush.
+    waiting: ByThread,
     blocks: VecDeque<Arc<Block>>,
     alive: Arc<AtomicU64>,
     now: Nanos,
@@ -156,8 +156,7 @@ impl Hold {
             keep,
             max_bytes,
             processes: BTreeMap::new(),
-            records: BTreeMap::new(),
-            lost: BTreeMap::new(),
+            waiting: ByThread::default(),
             blocks: VecDeque::new(),
             alive: Arc::default(),
             now: 0,
@@ -185,8 +184,7 @@ impl Hold {
 
     fn bytes(&self) -> u64 {
         let facts: u64 = self.processes.values().map(Facts::size).sum();
-        let waiting: usize = self.records.values().map(Vec::capacity).sum();
-        self.alive.load(Ordering::Relaxed) + facts + waiting as u64
+        self.alive.load(Ordering::Relaxed) + facts + self.waiting.bytes() as u64
     }
 
     /// Starts to write what is held, and all that comes until [`Hold::end`].
@@ -207,7 +205,7 @@ impl Hold {
             .spawn(move || write(&to, &blocks))?;
         self.output = Some(Output {
             sender,
-            missing: BTreeMap::new(),
+            missing: ByThread::default(),
             writer,
         });
         Ok(())
@@ -218,9 +216,8 @@ impl Hold {
         self.flush();
         let mut output = self.output.take()?;
         let mut missing = 0;
-        for ((process, thread, tid), records) in std::mem::take(&mut output.missing) {
+        for (owner, records) in output.missing.take_lost() {
             missing += records;
-            let owner = Owner { process, thread, tid };
             let block = self.block(Kind::LOST, owner, &records.to_le_bytes(), self.now);
             let _ = output.sender.send(Message::Block(block));
         }
@@ -290,8 +287,7 @@ impl Hold {
             // The writer is behind and has all the memory: what cannot be held cannot be written.
             self.cut = Some(self.now);
             if let Some(output) = &mut self.output {
-                let key = (owner.process, owner.thread, owner.tid);
-                *output.missing.entry(key).or_default() += u64::from(block.content.1);
+                output.missing.lose(owner, u64::from(block.content.1));
             }
             return;
         }
@@ -361,29 +357,13 @@ impl Hold {
             self.flush_facts(process);
         }
         let from = self.flushed;
-        for ((process, thread, tid), slots) in std::mem::take(&mut self.records) {
-            self.push(Kind::RECORDS, Owner { process, thread, tid }, &slots, from);
+        for (owner, slots) in self.waiting.take_records() {
+            self.push(Kind::RECORDS, owner, &slots, from);
         }
-        for ((process, thread, tid), records) in std::mem::take(&mut self.lost) {
-            self.push(Kind::LOST, Owner { process, thread, tid }, &records.to_le_bytes(), from);
+        for (owner, records) in self.waiting.take_lost() {
+            self.push(Kind::LOST, owner, &records.to_le_bytes(), from);
         }
         self.flushed = self.now;
-    }
-
-    fn record(&mut self, process: u32, thread: roctop_ring::reader::Thread, slots: &[Slot]) {
-        let key = (process, thread.index, thread.tid);
-        let bytes = self.records.entry(key).or_default();
-        payload::put_slots(bytes, slots);
-        if bytes.len() >= MAX_BLOCK_BYTES {
-            let bytes = std::mem::take(bytes);
-            self.flush_facts(process);
-            let owner = Owner {
-                process,
-                thread: thread.index,
-                tid: thread.tid,
-            };
-            self.push(Kind::RECORDS, owner, &bytes, self.flushed);
-        }
     }
 }
 
@@ -425,11 +405,13 @@ impl RawSink for Hold {
                     known.samples.push_back((now, sample));
                 }
             }
-            Raw::Record(thread, slots) => self.record(process, *thread, slots),
-            Raw::Lost(thread, records) => {
-                let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
-                *lost = lost.saturating_add(*records);
+            Raw::Record(thread, slots) => {
+                if let Some((owner, bytes)) = self.waiting.record(process, *thread, slots) {
+                    self.flush_facts(process);
+                    self.push(Kind::RECORDS, owner, &bytes, self.flushed);
+                }
             }
+            Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
                 self.push(Kind::COUNTERS, owner, &payload::bytes(words), now);

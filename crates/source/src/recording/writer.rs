@@ -1,6 +1,7 @@
 //! Writes a recording: collects records by thread and flushes them as blocks.
 
 use super::block::{Kind, Owner};
+use super::by_thread::ByThread;
 use super::history::Written;
 use super::index::Times;
 use super::payload;
@@ -8,7 +9,6 @@ use super::segment::Segments;
 use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
-use roctop_ring::record::Slot;
 use roctop_trace::item::ProcessId;
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
@@ -59,11 +59,10 @@ impl Origin {
 pub struct Recorder {
     files: Segments,
     path: PathBuf,
-    records: BTreeMap<(u32, u32, u32), Vec<u8>>,
+    /// Since the last flush.
+    waiting: ByThread,
     texts: BTreeMap<u32, Vec<u8>>,
     facts: BTreeMap<u32, Vec<u8>>,
-    /// Losses since the last flush, by process, ring and thread.
-    lost: BTreeMap<(u32, u32, u32), u64>,
     flushed: Instant,
     /// First write error.
     failed: Option<io::Error>,
@@ -157,10 +156,9 @@ impl Recorder {
         Ok(Self {
             files: Segments::create(path, number)?,
             path: path.to_owned(),
-            records: BTreeMap::new(),
+            waiting: ByThread::default(),
             texts: BTreeMap::new(),
             facts: BTreeMap::new(),
-            lost: BTreeMap::new(),
             flushed: Instant::now(),
             failed: None,
             full: None,
@@ -298,13 +296,12 @@ impl Recorder {
     }
 
     /// Writes records of a thread, or counts them as lost.
-    fn write_records(&mut self, key: (u32, u32, u32), bytes: &[u8]) {
-        let (process, thread, tid) = key;
-        if !self.write(Kind::RECORDS, Owner { process, thread, tid }, bytes) {
+    fn write_records(&mut self, owner: Owner, bytes: &[u8]) {
+        if !self.write(Kind::RECORDS, owner, bytes) {
             let records = u64::from(Times::of(payload::slots(&payload::words(bytes))).1);
             self.missing += records;
             self.written.misses(records);
-            *self.lost.entry(key).or_default() += records;
+            self.waiting.lose(owner, records);
         }
     }
 
@@ -314,13 +311,12 @@ impl Recorder {
         for process in processes {
             self.flush_facts(process);
         }
-        for (key, slots) in std::mem::take(&mut self.records) {
-            self.write_records(key, &slots);
+        for (owner, slots) in self.waiting.take_records() {
+            self.write_records(owner, &slots);
         }
-        for (key, records) in std::mem::take(&mut self.lost) {
-            let (process, thread, tid) = key;
-            if !self.write(Kind::LOST, Owner { process, thread, tid }, &u64::to_le_bytes(records)) {
-                self.lost.insert(key, records);
+        for (owner, records) in self.waiting.take_lost() {
+            if !self.write(Kind::LOST, owner, &u64::to_le_bytes(records)) {
+                self.waiting.lose(owner, records);
             }
         }
         if self.full.is_none()
@@ -329,17 +325,6 @@ impl Recorder {
             self.fail(error);
         }
         self.flushed = Instant::now();
-    }
-
-    fn record(&mut self, process: u32, thread: roctop_ring::reader::Thread, slots: &[Slot]) {
-        let key = (process, thread.index, thread.tid);
-        let bytes = self.records.entry(key).or_default();
-        payload::put_slots(bytes, slots);
-        if bytes.len() >= MAX_BLOCK_BYTES {
-            let bytes = std::mem::take(bytes);
-            self.flush_facts(process);
-            self.write_records(key, &bytes);
-        }
     }
 }
 
@@ -367,11 +352,13 @@ impl RawSink for Recorder {
                 }
             }
             Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &payload::bytes(&words[..])),
-            Raw::Record(thread, slots) => self.record(process, *thread, slots),
-            Raw::Lost(thread, records) => {
-                let lost = self.lost.entry((process, thread.index, thread.tid)).or_default();
-                *lost = lost.saturating_add(*records);
+            Raw::Record(thread, slots) => {
+                if let Some((owner, bytes)) = self.waiting.record(process, *thread, slots) {
+                    self.flush_facts(process);
+                    self.write_records(owner, &bytes);
+                }
             }
+            Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
                 self.must_write(Kind::COUNTERS, owner, &payload::bytes(words));
