@@ -4,9 +4,12 @@
 use roctop::ask::protocol::{self, Form, Response, written};
 use roctop::counters::request;
 use roctop::export::options::parse_range;
+use roctop::item::{Item, Marker, Open};
 use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
+use roctop::model::ask::tool::{self, Call};
 use roctop::model::ask::{Id, Question};
+use roctop::model::trigger::{Condition, Watch};
 use roctop::model::{Fresh, Options, Snapshot};
 use roctop::pc_sampling::SamplingRequest;
 use roctop::process::elf::kind;
@@ -22,6 +25,7 @@ use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
 use roctop::ui::{Msg, Ui, update};
 use roctop_scenario::Scenario;
+use serde_json::{Value, json};
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +111,16 @@ parsers! {
     ];
     ask_request: [r#"{"question":"steps where dur>1ms limit 3","form":"json","follow":true}"#, r#"{"question":"status"}"#];
     answer_id: ["kernels:3fa9c2d17b", "launch:1000012345678", "span:1000012345678-1000012999999"];
+    condition: [
+        "step > 1.3*p50(step)", "step(train*) > 50ms", "dur(gemm & dev=0) > 3*p50(gemm)", "p99(gemm) > 2ms in last 10s",
+        "idle(gpu0) > 500ms", "error(hip*)", "hang(/x(y|z)/) > 5s", "marker ~ \"NaN\"", "lost > 100 in last 10s", "exit(SEGV)",
+        "temperature_edge(gpu1) > 90", "SQ_WAVES(gemm) > 1M", "range(epoch) > 2s",
+    ];
+    tool_call: [
+        r#"{"name":"top","arguments":{"source":"run","of":"kernels","where":"dev=0","in":"last 10s","by":"p99","limit":5}}"#,
+        r#"{"name":"compare","arguments":{"times":"step 1 with 2","where":null,"limit":""}}"#,
+        r#"{"name":"ask","arguments":{"question":"slowest copies limit 3"}}"#, r#"{"name":"list"}"#,
+    ];
 }
 
 /// The headers of a program.
@@ -374,6 +388,46 @@ fn answer_id(bytes: &[u8]) {
         ui.at = Some(id);
         update(&mut ui, &snap, Msg::Tick);
     }
+}
+
+fn condition(bytes: &[u8]) {
+    let source = utf8(bytes);
+    match Condition::parse(&source) {
+        Ok(condition) => {
+            let mut watch = Watch::new(vec![condition], 1_000_000_000);
+            for now in [0, 1, 100_000_000, 3_600_000_000_000] {
+                watch.apply(&Item::Now(now));
+                watch.apply(&Item::Mark(Marker::default()));
+                watch.apply(&Item::Range(Marker::default()));
+                watch.apply(&Item::Open(Open::default()));
+                assert!(watch.take_fired().0.len() <= 16);
+            }
+        }
+        Err(error) => assert!(error.column <= source.chars().count() && !error.message.is_empty()),
+    }
+}
+
+fn tool_call(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
+        return;
+    };
+    let name = value["name"].as_str().unwrap_or_default();
+    let arguments = value["arguments"].as_object().cloned().unwrap_or_default();
+    match tool::call(name, &arguments) {
+        Ok(Call::Ask { question, .. }) => {
+            if let Err(error) = Question::parse(&question, &[]) {
+                assert!(error.column <= question.chars().count());
+            }
+        }
+        Ok(Call::List) => assert!(arguments.is_empty()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    let marked = tool::marked(value);
+    if let Value::Object(fields) = &marked {
+        assert_eq!(fields["untrusted"], tool::UNTRUSTED);
+    }
+    let texts = tool::marked(json!([marked])).to_string();
+    assert!(!texts.chars().any(char::is_control));
 }
 
 /// A directory that is removed with its thread.

@@ -5,6 +5,7 @@
 mod parsers;
 
 use parsers::{PARSERS, Parser};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 struct Dice(u64);
@@ -112,16 +113,19 @@ fn fault(parser: &Parser, bytes: &[u8]) -> Option<String> {
 #[test]
 fn the_kept_inputs_of_the_fuzzer_are_survived() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/parser");
-    let mut count = 0;
+    let mut read = BTreeSet::new();
     for entry in std::fs::read_dir(folder).expect("the kept inputs") {
         let bytes = std::fs::read(entry.expect("a file").path()).expect("a file");
         let Some((which, rest)) = bytes.split_first() else {
             continue;
         };
-        (PARSERS[usize::from(*which) % PARSERS.len()].read)(rest);
-        count += 1;
+        let parser = &PARSERS[usize::from(*which) % PARSERS.len()];
+        (parser.read)(rest);
+        read.insert(parser.name);
     }
-    assert!(count > 0);
+    for name in ["answer_id", "ask_request", "condition", "name", "question", "tool_call"] {
+        assert!(read.contains(name), "no kept input for {name}");
+    }
 }
 
 #[test]

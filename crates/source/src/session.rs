@@ -395,6 +395,23 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_that_a_killed_roctop_left_keeps_no_session() {
+        let path = std::env::temp_dir().join(format!("roctop-over-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(CONTROL), "").unwrap();
+        let socket = path.join("ask.sock");
+        // Its file stays when nobody listens any more.
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        assert!(socket.exists() && is_over(&path) && !is_in_use(&path));
+        let lock = File::open(path.join(CONTROL)).unwrap();
+        lock.lock_shared().unwrap();
+        assert!(!is_over(&path) && is_in_use(&path));
+        drop(lock);
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(!is_over(&path), "what cannot be read is not over");
+    }
+
+    #[test]
     fn an_end_is_read_after_the_session_went() {
         let mut session = SessionDir::create().unwrap();
         let other = SessionDir::open(session.path()).unwrap();
