@@ -28,7 +28,7 @@ const LOAD: Load = Load {
     streams: 8,
 };
 const RATE: u64 = 1_000_000;
-const WARM: Duration = Duration::from_secs(3);
+pub(crate) const WARM: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(10);
 const KEYS: usize = 200;
 /// Wait of the viewer's reading thread while rings are nearly empty.
@@ -36,10 +36,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Commands to the writing thread, and its reports.
 #[derive(Default)]
-struct Orders {
-    stop: AtomicBool,
+pub(crate) struct Orders {
+    pub(crate) stop: AtomicBool,
     /// It has stopped writing.
-    stopped: AtomicBool,
+    pub(crate) stopped: AtomicBool,
     pause: AtomicBool,
     written: AtomicU64,
     /// CPU time of the writing, ns.
@@ -72,7 +72,7 @@ fn write(file: &RingFile, began: Instant, orders: &Orders) {
 }
 
 /// Runs `look` while the program writes.
-fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
+pub(crate) fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
     let session = SessionDir::create()?;
     let began = Instant::now();
     let file = program::make(session.path(), &LOAD, boottime())?;
@@ -216,7 +216,7 @@ fn with_drawing(viewer: &str, name_of_it: &str) -> Result<()> {
 }
 
 /// Median and 99th percentile, ms.
-fn quantiles(times: &mut [Duration]) -> String {
+pub(crate) fn quantiles(times: &mut [Duration]) -> String {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     format!("{:.1} / {:.1} ms", at(0.5), at(0.99))

@@ -1,12 +1,13 @@
 //! Cost of reading, decoding, storing and showing records: `cargo bench --bench viewer`. Prints targets and results.
 //!
-//! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
+//! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- ask`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
 //! second is `-- hour 3600000000`, and MIB is the bound of the store's memory. `-- line [SECONDS] [tcp]` shows the demo over a
 //! slow line; with `tcp` in a network namespace whose limits apply. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
 //!
 //! The collector's own writer writes the ring file; only the program is synthetic. Times are CPU times, except those
 //! from key to screen.
 
+mod ask;
 mod hour;
 mod line;
 mod live;
@@ -33,6 +34,9 @@ fn main() -> anyhow::Result<()> {
     }
     if matches!(which, "" | "live") {
         live::table(if which == "live" { &rest } else { &[] })?;
+    }
+    if matches!(which, "" | "ask") {
+        ask::table()?;
     }
     if matches!(which, "" | "hour") {
         let number = |at: usize| rest.get(at).map(|word| word.parse::<u64>()).transpose();
