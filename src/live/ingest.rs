@@ -471,6 +471,17 @@ impl Output {
         (recorder.map(|recorder| recorder as &mut dyn RawSink), None)
     }
 
+    /// Processes of which the flight recorder holds nothing any more.
+    fn take_dropped(&mut self) -> Vec<ProcessId> {
+        let keeper = self.keeper.as_mut();
+        keeper.map_or_else(Vec::new, |keeper| {
+            let (hold, watch) = keeper.parts();
+            let dropped = hold.take_dropped();
+            dropped.iter().for_each(|process| watch.forget(*process));
+            dropped
+        })
+    }
+
     fn finish(self) -> Result<()> {
         if let Some(keeper) = self.keeper {
             return keeper.finish();
@@ -557,6 +568,13 @@ impl Consumer {
                 }
             }
             decoder.clear();
+            for process in self.output.take_dropped() {
+                // A store that counts shows ended processes, too.
+                if let Some(store) = self.store.as_deref().filter(|_| !counts) {
+                    store.lock().unwrap_or_else(PoisonError::into_inner).forget(process);
+                }
+                decoder.forget(process);
+            }
             drop(decoder);
             if let Some(keeper) = &mut self.output.keeper {
                 keeper.act();

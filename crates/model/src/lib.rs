@@ -608,6 +608,11 @@ impl Store {
         snapshot
     }
 
+    /// Drops the names of a process that has ended, before any of its records was counted.
+    pub fn forget(&mut self, process: ProcessId) {
+        Arc::make_mut(&mut self.names).forget(process);
+    }
+
     /// Records are counted from `at` on: earlier ones did not come here.
     pub const fn count_from(&mut self, at: Nanos) {
         self.counted_from = at;

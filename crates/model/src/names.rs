@@ -259,6 +259,23 @@ impl Names {
         put(&mut self.texts, id.0, || "".into(), text);
     }
 
+    /// Drops the names of a process, its agents, queues, streams and threads. Numbers are never given again: each keeps an
+    /// empty place.
+    pub fn forget(&mut self, process: ProcessId) {
+        fn clear<T: Default>(list: &mut [Arc<T>], is_of: impl Fn(&T) -> bool) {
+            let empty = Arc::new(T::default());
+            list.iter_mut()
+                .filter(|one| is_of(one))
+                .for_each(|one| *one = empty.clone());
+        }
+        clear(&mut self.agents, |agent| agent.process == process);
+        clear(&mut self.streams, |stream| stream.process == process);
+        clear(&mut self.threads, |thread| thread.process == process);
+        if let Some(known) = self.processes.get_mut(process.0 as usize) {
+            *known = Arc::default();
+        }
+    }
+
     /// All processes, in order of appearance.
     pub fn processes(&self) -> &[Arc<Process>] {
         &self.processes

@@ -95,6 +95,8 @@ impl Default for LookupCache {
 #[derive(Clone, Default)]
 struct State {
     known: bool,
+    /// It ended long ago: see [`Decoder::forget`].
+    is_forgotten: bool,
     clock: Clock,
     strings: HashMap<u32, Arc<str>>,
     agents: Vec<Option<Agent>>,
@@ -210,6 +212,28 @@ impl Decoder {
     /// Declares that processes from `first` on ran on `machine`. Calls come in order of process id.
     pub fn preload_machine(&mut self, first: ProcessId, machine: u32) {
         self.machines.push((first, machine));
+    }
+
+    /// Drops the strings and names of a process that has ended, and of its threads, streams and queues. If more of it
+    /// comes, that is dropped, too. What other processes share with it stays.
+    pub fn forget(&mut self, process: ProcessId) {
+        let Some(state) = self.processes.get_mut(process.0 as usize) else {
+            return;
+        };
+        let forgotten = State {
+            known: true,
+            is_forgotten: true,
+            ..State::default()
+        };
+        for queue in std::mem::replace(state, forgotten).queues.values() {
+            self.names.forget_queue(queue.id);
+        }
+    }
+
+    fn is_forgotten(&self, process: ProcessId) -> bool {
+        self.processes
+            .get(process.0 as usize)
+            .is_some_and(|state| state.is_forgotten)
     }
 
     fn machine(&self, process: ProcessId) -> u32 {
@@ -405,6 +429,10 @@ impl Decoder {
 
 impl RawSink for Decoder {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let is_of_all = matches!(raw, Raw::Output(_) | Raw::Gauges(_) | Raw::Now(_));
+        if !is_of_all && self.is_forgotten(process) {
+            return;
+        }
         match raw {
             Raw::Header(header) => self.header(process, header),
             Raw::Text(id, text) => {
@@ -429,11 +457,64 @@ impl RawSink for Decoder {
         }
     }
     fn records(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        if self.is_forgotten(process) {
+            return;
+        }
         if self.is_ready(process) {
             return self.run(process, thread, slots);
         }
         for record in each(slots) {
             self.record(process, thread, record);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_ring::layout::Header;
+
+    /// A process with names, a thread, and an end.
+    fn lived(decoder: &mut Decoder, process: ProcessId) {
+        let header = Header {
+            pid: process.0 + 100,
+            exe: "app".into(),
+            ..Header::default()
+        };
+        decoder.take(process, &Raw::Header(&header));
+        for id in 1..=50 {
+            decoder.take(
+                process,
+                &Raw::Text(id, format!("text {id} of {}", process.0).as_bytes()),
+            );
+        }
+        decoder.thread_start(process, process.0 + 100, "main");
+        decoder.take(process, &Raw::Ended(Exit::Code(0), 7));
+    }
+
+    fn held(decoder: &Decoder) -> usize {
+        let of_one = |state: &State| state.strings.len() + state.threads.len();
+        decoder.processes.iter().map(of_one).sum()
+    }
+
+    #[test]
+    fn an_ended_process_leaves_no_strings() {
+        let mut decoder = Decoder::default();
+        for process in (0..1000).map(ProcessId) {
+            lived(&mut decoder, process);
+            if let Some(before) = process.0.checked_sub(10) {
+                decoder.forget(ProcessId(before));
+            }
+        }
+        assert_eq!(held(&decoder), 10 * 51);
+        // What comes late, or from a process that never was, changes nothing.
+        decoder.clear();
+        decoder.take(ProcessId(3), &Raw::Text(1, b"late"));
+        decoder.take(ProcessId(3), &Raw::Ended(Exit::Code(0), 9));
+        decoder.records(ProcessId(3), RingThread { index: 0, tid: 1 }, &[[0; 8]]);
+        decoder.forget(ProcessId(5000));
+        assert_eq!((held(&decoder), decoder.pending()), (10 * 51, 0));
+        decoder.take(ProcessId(3), &Raw::Now(11));
+        assert_eq!(decoder.pending(), 1);
     }
 }

@@ -444,6 +444,19 @@ impl Watch {
         }
     }
 
+    /// Drops what is known of a process that has ended.
+    pub fn forget(&mut self, process: ProcessId) {
+        let pid = self.names.process(process).map(|known| known.pid);
+        for state in &mut self.states {
+            match (&state.condition.test, &mut state.memory) {
+                (_, Memory::Lost(losses)) => losses.known.retain(|(of, _), _| *of != process),
+                (Test::Gauge(..), Memory::Above(above)) => above.retain(|(_, of)| *of == 0 || Some(*of) != pid),
+                _ => {}
+            }
+        }
+        self.names.forget(process);
+    }
+
     /// Applies an item.
     pub fn apply(&mut self, item: &Item) {
         match item {
@@ -886,7 +899,7 @@ impl Found<'_> {
 mod tests {
     use super::*;
     use roctop_trace::gauge::metric::Metric;
-    use roctop_trace::item::{Agent, Dispatch, Kernel, KernelId, Operation, Process};
+    use roctop_trace::item::{Agent, Dispatch, Kernel, KernelId, Operation, Process, Thread, ThreadId};
 
     const MS: u64 = 1_000_000;
 
@@ -1155,6 +1168,47 @@ mod tests {
             ["exit", "exit(error)", "exit(signal)", "exit(SEGV)"]
         );
         assert_eq!(fired(Exit::Unknown), ["exit"]);
+    }
+
+    #[test]
+    fn ended_processes_leave_no_names() {
+        let mut watch = watch(&["lost > 100 in last 10s"]);
+        for id in 1..1000u32 {
+            let process = ProcessId(id);
+            watch.apply(&Item::Process(Process {
+                id: process,
+                command: format!("./worker {id}").into(),
+                ..Process::default()
+            }));
+            watch.apply(&Item::Thread(Thread {
+                id: ThreadId(id),
+                process,
+                name: format!("worker {id}").into(),
+                ..Thread::default()
+            }));
+            watch.apply(&Item::Lost {
+                process,
+                reason: LossReason::Overwritten,
+                records: 1,
+            });
+            if id > 10 {
+                watch.forget(ProcessId(id - 10));
+            }
+        }
+        let commands = watch.names.processes().iter().filter(|one| !one.command.is_empty());
+        assert_eq!(commands.count(), 10);
+        let threads = (0..1000).filter_map(|id| watch.names.thread(ThreadId(id)));
+        assert_eq!(threads.filter(|thread| !thread.name.is_empty()).count(), 10);
+        let Memory::Lost(losses) = &watch.states[0].memory else {
+            panic!("no losses")
+        };
+        assert_eq!(losses.known.len(), 10);
+        assert!(
+            watch
+                .names
+                .thread(ThreadId(995))
+                .is_some_and(|thread| &*thread.name == "worker 995")
+        );
     }
 
     #[test]

@@ -140,6 +140,8 @@ pub struct Hold {
     processes: BTreeMap<u32, Facts>,
     /// Since the last flush.
     waiting: ByThread,
+    /// Processes of which nothing is held any more.
+    dropped: Vec<ProcessId>,
     blocks: VecDeque<Arc<Block>>,
     alive: Arc<AtomicU64>,
     now: Nanos,
@@ -157,6 +159,7 @@ impl Hold {
             max_bytes,
             processes: BTreeMap::new(),
             waiting: ByThread::default(),
+            dropped: Vec::new(),
             blocks: VecDeque::new(),
             alive: Arc::default(),
             now: 0,
@@ -175,6 +178,11 @@ impl Hold {
             bytes: self.bytes(),
             is_short: self.cut.is_some_and(|at| at.saturating_add(self.keep) > self.now),
         }
+    }
+
+    /// Removes and returns processes of which nothing is held any more: they ended before the held time.
+    pub fn take_dropped(&mut self) -> Vec<ProcessId> {
+        std::mem::take(&mut self.dropped)
     }
 
     /// Time of the last poll, CLOCK_BOOTTIME.
@@ -319,8 +327,14 @@ impl Hold {
                 known.samples.pop_front();
             }
         }
-        self.processes
-            .retain(|_, known| known.ended.is_none_or(|at| at >= from));
+        let dropped = &mut self.dropped;
+        self.processes.retain(|process, known| {
+            let is_held = known.ended.is_none_or(|at| at >= from);
+            if !is_held {
+                dropped.push(ProcessId(*process));
+            }
+            is_held
+        });
     }
 
     fn flush_facts(&mut self, process: u32) {
@@ -501,4 +515,36 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
         Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&trigger))?;
     }
     Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_ring::layout::Header;
+    use roctop_trace::item::Exit;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    #[test]
+    fn nothing_stays_of_processes_that_ended_before_the_held_time() {
+        let mut hold = Hold::new(10 * SECOND, 64 << 20);
+        let mut dropped = Vec::new();
+        let mut sizes = Vec::new();
+        // A process each second, for an hour.
+        for number in 0..3600u32 {
+            let (process, now) = (ProcessId(number), Nanos::from(number + 1) * SECOND);
+            hold.take(process, &Raw::Header(&Header::default()));
+            for id in 1..=50 {
+                hold.take(process, &Raw::Text(id, &[b'x'; 100]));
+            }
+            hold.take(process, &Raw::Ended(Exit::Code(0), now));
+            hold.take(process, &Raw::Now(now));
+            dropped.extend(hold.take_dropped());
+            sizes.push(hold.state().bytes);
+        }
+        assert!(hold.processes.len() <= 12, "{}", hold.processes.len());
+        assert_eq!(dropped.len() + hold.processes.len(), 3600);
+        assert_eq!(dropped[..3], [0, 1, 2].map(ProcessId));
+        assert!(sizes[3599] <= sizes[20] + 4096, "{} {}", sizes[20], sizes[3599]);
+    }
 }

@@ -160,6 +160,10 @@ impl Names {
         self.queue_agents.insert(queue, agent);
     }
 
+    pub(super) fn forget_queue(&mut self, queue: QueueId) {
+        self.queue_agents.remove(&queue);
+    }
+
     pub(super) fn agent_of_queue(&self, queue: QueueId) -> Option<AgentId> {
         self.queue_agents.get(&queue).copied()
     }
