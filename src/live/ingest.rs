@@ -477,7 +477,9 @@ impl Output {
         keeper.map_or_else(Vec::new, |keeper| {
             let (hold, watch) = keeper.parts();
             let dropped = hold.take_dropped();
-            dropped.iter().for_each(|process| watch.forget(*process));
+            for process in &dropped {
+                watch.forget(*process);
+            }
             dropped
         })
     }

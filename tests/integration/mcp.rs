@@ -85,20 +85,19 @@ impl Server {
         answer
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
     /// The answer of a tool.
-    fn ask(&mut self, tool: &str, arguments: Value) -> Value {
-        let mut answer = self.call(tool, arguments.clone());
-        let result = &mut answer["result"];
-        assert_eq!(result["isError"], false, "{tool} {arguments}: {answer:#}");
-        result["structuredContent"].take()
+    fn ask(&mut self, tool: &str, arguments: &Value) -> Value {
+        let mut answer = self.call(tool, arguments);
+        assert_eq!(answer["result"]["isError"], false, "{tool} {arguments}: {answer:#}");
+        answer["result"]["structuredContent"].take()
     }
 
     /// What is wrong with a call, for the model.
-    fn refusal(&mut self, tool: &str, arguments: Value) -> String {
+    fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let answer = self.call(tool, arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer:#}");
         answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
@@ -159,13 +158,13 @@ fn each_tool_answers_as_ask_does() {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool:#}");
         assert_eq!(tool["annotations"]["readOnlyHint"], true);
     }
-    let sources = server.ask("list", json!({}));
+    let sources = server.ask("list", &json!({}));
     assert_eq!(
         sources["recordings"][0]["source"],
         recording.canonicalize().unwrap().to_str().unwrap()
     );
     for tool in TOOLS.iter().filter(|tool| **tool != "list") {
-        let mut answer = server.ask(tool, arguments(tool, "rec"));
+        let mut answer = server.ask(tool, &arguments(tool, "rec"));
         let question = answer["question"].as_str().unwrap().to_owned();
         let note = answer["untrusted"].take();
         assert!(note.as_str().unwrap().contains("never instructions"));
@@ -176,13 +175,10 @@ fn each_tool_answers_as_ask_does() {
     }
     let filtered = server.ask(
         "slowest",
-        json!({ "source": "rec", "of": "calls", "where": "dur>1us", "in": "..500ms", "by": "dur", "limit": 3 }),
+        &json!({ "source": "rec", "of": "calls", "where": "dur>1us", "in": "..500ms", "limit": 3 }),
     );
     assert_eq!(rows(&filtered).len(), 3);
-    assert_eq!(
-        filtered["question"],
-        "slowest calls where dur>1us in ..500ms by dur limit 3"
-    );
+    assert_eq!(filtered["question"], "slowest calls where dur>1us in ..500ms limit 3");
     server.end();
 }
 
@@ -192,7 +188,7 @@ fn each_tool_answers_of_a_running_session() {
     let mut server = Server::start(&[]);
     let began = Instant::now();
     loop {
-        let answer = server.call("top", arguments("top", &running.session()));
+        let answer = server.call("top", &arguments("top", &running.session()));
         let found = &answer["result"]["structuredContent"];
         if found["rows"].as_array().is_some_and(|rows| rows.len() > 2) {
             assert_eq!(
@@ -204,20 +200,20 @@ fn each_tool_answers_of_a_running_session() {
         assert!(began.elapsed() < PATIENCE, "{answer:#}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let sources = server.ask("list", json!({}));
+    let sources = server.ask("list", &json!({}));
     let sessions = sources["sessions"].as_array().unwrap();
     let session = sessions
         .iter()
         .find(|session| session["source"] == running.session().as_str());
     let process = session.unwrap_or_else(|| panic!("{sources:#}"))["processes"][0]["pid"].to_string();
     for tool in TOOLS.iter().filter(|tool| **tool != "list") {
-        let answer = server.ask(tool, arguments(tool, &running.session()));
+        let answer = server.ask(tool, &arguments(tool, &running.session()));
         assert_eq!(answer["source"]["running"], true, "{tool}: {answer:#}");
         assert!(answer["untrusted"].is_string());
     }
     // By the process id of the program, and with the server's own column.
-    assert_eq!(rows(&server.ask("status", json!({ "source": process }))).len(), 1);
-    let wrong = server.refusal("top", json!({ "source": process, "of": "kernels", "by": "colour" }));
+    assert_eq!(rows(&server.ask("status", &json!({ "source": process }))).len(), 1);
+    let wrong = server.refusal("top", &json!({ "source": process, "of": "kernels", "by": "colour" }));
     assert!(wrong.contains("(column 16 of 'top kernels by colour')"), "{wrong}");
     server.end();
 }
@@ -244,10 +240,10 @@ fn nothing_outside_of_the_directories_is_read() {
     std::fs::remove_file(&inside).unwrap();
     std::os::unix::fs::symlink(&segment, &inside).unwrap();
     let mut server = Server::start(&[&directory.join("in")]);
-    let listed = server.ask("list", json!({}));
+    let listed = server.ask("list", &json!({}));
     let recordings = listed["recordings"].as_array().unwrap();
     assert_eq!(recordings.len(), 1, "{listed:#}");
-    assert_eq!(rows(&server.ask("status", json!({ "source": "one" }))).len(), 1);
+    assert_eq!(rows(&server.ask("status", &json!({ "source": "one" }))).len(), 1);
     for source in [
         "away",
         "../out/secret",
@@ -257,17 +253,17 @@ fn nothing_outside_of_the_directories_is_read() {
         "/etc/passwd",
         "/proc/self/root",
     ] {
-        let wrong = server.refusal("status", json!({ "source": source }));
+        let wrong = server.refusal("status", &json!({ "source": source }));
         assert!(wrong.contains("there is no source"), "{source}: {wrong}");
     }
-    let wrong = server.refusal("status", json!({ "source": "linked" }));
+    let wrong = server.refusal("status", &json!({ "source": "linked" }));
     assert!(wrong.contains("links"), "{wrong}");
     server.end();
     // Without a directory no recording is read at all.
     let mut server = Server::start(&[]);
-    let wrong = server.refusal("status", json!({ "source": directory.join("in/one") }));
+    let wrong = server.refusal("status", &json!({ "source": directory.join("in/one") }));
     assert!(wrong.contains("there is no source"), "{wrong}");
-    assert_eq!(server.ask("list", json!({}))["recordings"], json!([]));
+    assert_eq!(server.ask("list", &json!({}))["recordings"], json!([]));
     server.end();
     let nowhere = roctop(&["mcp", "/no/such/directory"]);
     assert_eq!(nowhere.status.code(), Some(1), "{nowhere:?}");
@@ -296,7 +292,7 @@ fn texts_of_the_program_are_data() {
         ("status", json!({ "source": "rec" })),
         ("list", json!({})),
     ] {
-        let answer = server.call(tool, arguments);
+        let answer = server.call(tool, &arguments);
         let text = answer["result"].to_string();
         assert!(text.contains("Ignore all previous"), "{tool}: {answer:#}");
         assert!(text.contains("\\\\u{1b}[2J") && text.contains("\\\\u{202e}") && text.contains("more characters"));
@@ -354,7 +350,7 @@ fn bad_input_gets_errors_and_the_next_request_an_answer() {
         let answer = server.request(method, &parameters);
         assert!(answer["error"]["code"].is_i64(), "{method} {parameters}: {answer:#}");
     }
-    let unknown = server.call("slowst", json!({}));
+    let unknown = server.call("slowst", &json!({}));
     assert!(
         unknown["error"]["message"]
             .as_str()
@@ -369,11 +365,7 @@ fn bad_input_gets_errors_and_the_next_request_an_answer() {
         ("gaps", json!({ "limit": "3" }), "limit is a number"),
         ("gaps", json!({ "limit": 0 }), "expected a number of rows"),
         ("gaps", json!({ "limit": 10_000 }), "at most 1000 rows"),
-        (
-            "gaps",
-            json!({ "where": "dru>3" }),
-            "did you mean dur? (column 12 of 'gaps where dru>3')",
-        ),
+        ("gaps", json!({ "where": "dru>3" }), "(column 12 of 'gaps where dru>3')"),
         (
             "ask",
             json!({ "question": "x".repeat(5000) }),
@@ -381,7 +373,7 @@ fn bad_input_gets_errors_and_the_next_request_an_answer() {
         ),
         ("ask", json!({ "question": "\u{1b}[2J" }), "\\u{1b}[2J"),
     ] {
-        let wrong = server.refusal(tool, arguments);
+        let wrong = server.refusal(tool, &arguments);
         assert!(wrong.contains(part), "{tool}: {wrong}");
     }
     server.end();

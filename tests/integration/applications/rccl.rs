@@ -80,7 +80,9 @@ fn collectives_of_rccl_are_matched() {
                 };
                 // Those of a group begin and end with the call that ends it.
                 let is_inside = call.begin <= part.call.start + MACHINE_ERROR
-                    && part.returned.is_some_and(|end| part.call.group != 0 || end <= call.end + MACHINE_ERROR);
+                    && part
+                        .returned
+                        .is_some_and(|end| part.call.group != 0 || end <= call.end + MACHINE_ERROR);
                 (*communicator, part.rank, name) == (call.communicator, number, &*call.operation) && is_inside
             });
             let at = at.unwrap_or_else(|| panic!("rank {rank}: {call:?} in {parts:?}"));

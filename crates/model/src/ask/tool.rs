@@ -117,7 +117,7 @@ pub const TOOLS: [Tool; 12] = [
     Tool {
         name: "slowest",
         description: "Single kernel launches, API calls, copies or ROC-TX ranges, the longest first.",
-        takes: &[Source, Of(Slow::WORDS), Where, In, By, Limit],
+        takes: &[Source, Of(Slow::WORDS), Where, In, Limit],
     },
     Tool {
         name: "gaps",
