@@ -345,12 +345,12 @@ mod tests {
             "source": "run", "of": "copies", "where": "dir=h2d", "in": "last 10s", "by": "bytes", "limit": 5
         });
         assert_eq!(
-            asked("slowest", all),
-            "slowest copies where dir=h2d in last 10s by bytes limit 5"
+            asked("top", all),
+            "top copies where dir=h2d in last 10s by bytes limit 5"
         );
         assert_eq!(
-            asked("slowest", json!({ "in": "\"epoch 3\"", "where": null, "by": "" })),
-            "slowest in \"epoch 3\""
+            asked("gaps", json!({ "in": "\"epoch 3\"", "where": null, "by": "" })),
+            "gaps in \"epoch 3\""
         );
         assert_eq!(
             asked("compare", json!({ "times": "step 3 with 9" })),
@@ -371,6 +371,7 @@ mod tests {
             ("gaps", json!({ "were": "gemm" }), "did you mean where?"),
             ("gaps", json!({ "limit": "3" }), "limit is a number"),
             ("gaps", json!({ "where": ["gemm"] }), "where is a text"),
+            ("slowest", json!({ "by": "calls" }), "by"),
             ("list", json!({ "source": "x" }), "takes no argument"),
         ] {
             let error = call(tool, &arguments(json)).expect_err(tool).to_string();
