@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
@@ -19,6 +20,8 @@ use crate::line::{self, Arriving};
 const SIZE: (u16, u16) = (120, 36);
 /// Time after which an unchanged screen counts as stuck.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time that roctop gets to end its program and itself.
+const PATIENCE_AT_END: Duration = Duration::from_secs(3);
 
 pub(crate) struct Terminal {
     master: File,
@@ -161,6 +164,14 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        // A viewer that is killed leaves its program running, and a demo would disturb the next measurement.
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let began = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && began.elapsed() < PATIENCE_AT_END {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
