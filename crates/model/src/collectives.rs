@@ -53,6 +53,8 @@ const MAX_BEHIND: u32 = 64;
 const MAX_KERNELS: usize = 1 << 16;
 /// Number of calls inside of others from which on those of complete collectives are removed.
 const MAX_INNER: usize = 4096;
+/// Maximum number of calls inside of calls that have not returned; beyond it, all are dropped.
+const MAX_NESTED: usize = 1 << 16;
 /// Maximum number of problems that are kept.
 const MAX_PROBLEMS: usize = 256;
 /// `ncclInProgress`: the call continues in the background.
@@ -90,6 +92,8 @@ pub struct Collectives {
     inner: FastMap<(u32, u64), u64>,
     /// Calls inside of calls that have not returned, by process and outer call.
     nested: FastMap<(u32, u64), Vec<u64>>,
+    /// Number of these calls.
+    nested_calls: usize,
     /// Number of calls inside at which they are looked through.
     inner_limit: usize,
     /// Parts of a thread's group that has not ended, by process, thread and group.

@@ -2,8 +2,8 @@
 
 use super::collective::{PartKey, joined};
 use super::{
-    Collective, Collectives, IN_PROGRESS, Key, MAX_BEHIND, MAX_INNER, MAX_KEPT, MAX_KERNELS, MAX_OPEN, OperationRow,
-    Part, pack,
+    Collective, Collectives, IN_PROGRESS, Key, MAX_BEHIND, MAX_INNER, MAX_KEPT, MAX_KERNELS, MAX_NESTED, MAX_OPEN,
+    OperationRow, Part, pack,
 };
 use roctop_trace::item::{ApiCall, CollectiveOperation as Operation, Communication, Dispatch, Span};
 use std::sync::Arc;
@@ -155,9 +155,11 @@ impl Collectives {
         }
         if call.parent != 0 {
             // The parent returns later, and may be inside of a collective itself, as the end of the group in an AllToAll.
-            if self.nested.len() >= MAX_INNER {
+            if self.nested_calls >= MAX_NESTED {
                 self.nested.clear();
+                self.nested_calls = 0;
             }
+            self.nested_calls += 1;
             self.nested.entry((process, call.parent)).or_default().push(correlation);
         }
         // A failed call takes no part: its withdrawal follows. Until then another rank's next collective has its number.
@@ -185,7 +187,9 @@ impl Collectives {
         if let Some(span) = self.kernels.remove(&(process, correlation)) {
             self.ran(process, outer, span);
         }
-        for call in self.nested.remove(&(process, correlation)).unwrap_or_default() {
+        let nested = self.nested.remove(&(process, correlation)).unwrap_or_default();
+        self.nested_calls -= nested.len();
+        for call in nested {
             self.inside(process, call, outer);
         }
     }

@@ -182,6 +182,20 @@ fn kernels_of_calls_two_levels_down_are_joined() {
 }
 
 #[test]
+fn calls_below_a_call_that_does_not_return_are_bounded() {
+    let mut job = Job::of(1);
+    for correlation in 0..3 * MAX_NESTED as u64 {
+        job.collectives.returned(&ApiCall {
+            correlation: 1_000_000 + correlation,
+            parent: 7,
+            ..ApiCall::default()
+        });
+    }
+    let held: usize = job.collectives.nested.values().map(Vec::len).sum();
+    assert!(held <= MAX_NESTED && held == job.collectives.nested_calls, "{held}");
+}
+
+#[test]
 fn a_missing_rank_is_named_and_a_late_one_is_not_for_long() {
     let mut job = Job::of(3);
     job.reduce(&[MS, MS, MS], 2 * MS);
