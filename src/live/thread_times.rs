@@ -57,8 +57,6 @@ struct Readers {
 struct Files {
     schedstat: File,
     stat: File,
-    /// The times read last.
-    times: (u64, u64),
 }
 
 impl Readers {
@@ -82,7 +80,7 @@ impl Readers {
             self.known.insert((pid, tid), files);
         }
         let files = self.known.get_mut(&(pid, tid))?;
-        let reading = files.as_mut().and_then(|files| files.read(tid));
+        let reading = files.as_ref().and_then(|files| files.read(tid));
         if reading.is_none() && files.take().is_some() {
             self.open -= 1;
         }
@@ -96,21 +94,15 @@ impl Files {
         Some(Self {
             schedstat: file("schedstat")?,
             stat: file("stat")?,
-            times: (0, 0),
         })
     }
 
-    fn read(&mut self, tid: u32) -> Option<ThreadReading> {
+    fn read(&self, tid: u32) -> Option<ThreadReading> {
         let mut room = [0; 1 << 10];
         let (running, ready) = times_of(text(&self.schedstat, &mut room)?)?;
         let at = boottime();
-        let before = std::mem::replace(&mut self.times, (running, ready));
-        // A thread that runs or is ready has more of one of the two.
-        let is_running = if before == (running, ready) {
-            Some(false)
-        } else {
-            text(&self.stat, &mut room).and_then(is_running)
-        };
+        // Not from the times: on a CPU without ticks, those of a running thread stay for a second.
+        let is_running = text(&self.stat, &mut room).and_then(is_running);
         Some(ThreadReading {
             tid,
             is_running,
