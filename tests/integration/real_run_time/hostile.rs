@@ -286,6 +286,18 @@ fn a_program_that_starts_on_a_busy_gpu_is_recorded_as_on_an_idle_one() {
 }
 
 #[test]
+fn a_program_that_starts_on_a_busy_gpu_gets_no_signal_that_was_not_probed() {
+    let Some(rig) = rig() else { return };
+    for lost in ["foreign", "file"] {
+        let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", lost), ("EMULATED_GPU_BUSY_MS", "2000")]);
+        let met = meet(&machine, &format!("busy-{lost}"), &["many_streams", "4", "16", "4000"]);
+        assert_eq!(met.check().untimed, 0, "{lost}");
+        assert_eq!(met.levels().last(), Some(&2), "{lost}");
+        assert!(met.traced < met.untraced + Duration::from_secs(2), "{lost}");
+    }
+}
+
+#[test]
 fn a_new_queue_begins_at_slot_0() {
     let Some(rig) = rig() else { return };
     for (name, machine) in [

@@ -4,7 +4,7 @@
 //! The signals work if they complete; if they are in a flight file, a second mapping of it must show that, too. The
 //! probe fails if the run-time's signal completes and ours does not within [`GRACE_TIME`]: the process steps down, and
 //! the next level's signals are tried. A GPU that does not process the packets is busy with other work: then nothing is
-//! known, no flight file is used, and the packets are checked again until they are done.
+//! known, dispatches get signals of the run-time, and the packets are checked again until they are done.
 //!
 //! The program's queues are not affected: their indexes are 0 when it gets them. Each has another check before its
 //! first packets, see [`super::packet`].
@@ -56,6 +56,11 @@ pub(crate) fn has_files(agent: Agent) -> bool {
         && checked(agent).is_some_and(|checked| checked.load(Ordering::Acquire) >= FILES)
 }
 
+/// Whether the collector's signals may be used on this agent: a probe has passed there.
+pub(crate) fn has_signals(agent: Agent) -> bool {
+    checked(agent).is_some_and(|checked| checked.load(Ordering::Acquire) >= SIGNALS)
+}
+
 /// The run-time starts: drops everything of an earlier one.
 pub(crate) fn forget_all() {
     for checked in &CHECKED {
@@ -105,7 +110,7 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
     }
     let Some(bench) = benches.get_mut(at) else { return };
     if bench.is_open {
-        bench.look();
+        bench.look(Level::RunTime);
         return;
     }
     bench.slots = *slots;
@@ -126,7 +131,7 @@ pub(crate) fn look() {
         && let Ok(mut benches) = BENCHES.try_lock()
     {
         for bench in benches.iter_mut().filter(|bench| bench.is_open) {
-            bench.look();
+            bench.look(Level::RunTime);
         }
     }
 }
@@ -231,7 +236,7 @@ impl Bench {
     fn wait(&mut self, patience: Duration) -> Found {
         let began = Instant::now();
         loop {
-            let found = self.look();
+            let found = self.look(Level::Memory);
             let is_busy = self.since.is_none() && began.elapsed() > patience;
             if found != Found::Nothing || is_busy {
                 return found;
@@ -245,7 +250,9 @@ impl Bench {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn look(&mut self) -> Found {
+    /// After a failure the process steps down to `next` or further. This is [`Level::RunTime`] once the program uses the
+    /// queue: only a new queue can be probed with signals in memory.
+    fn look(&mut self, next: Level) -> Found {
         let found = self.found();
         match found {
             Found::Good => {
@@ -263,8 +270,8 @@ impl Bench {
             }
             Found::Bad => {
                 self.close();
-                let next = Level::of(u64::from(self.level.number()) + 1).unwrap_or(Level::Off);
-                level::step_down(next, Reason::ProbeFailed, self.agent.index);
+                let below = Level::of(u64::from(self.level.number()) + 1).unwrap_or(Level::Off);
+                level::step_down(below.max(next), Reason::ProbeFailed, self.agent.index);
             }
             Found::Nothing => {}
         }

@@ -146,10 +146,17 @@ impl Queue {
         let [known, looked_up] = &self.level;
         loop {
             let change = level::changes();
-            let level = level::current();
+            let level = match level::current() {
+                // The run-time's signals work on a GPU whose probe is not over.
+                Level::Files | Level::Memory if !probe::has_signals(self.agent) => Level::RunTime,
+                level => level,
+            };
             let has_files = probe::has_files(self.agent);
             let has_signals = hsa().is_some_and(|hsa| self.slots.choose(hsa, level, has_files));
-            known.store(u64::from(level.number()), Ordering::Relaxed);
+            if u64::from(level.number()) < known.swap(u64::from(level.number()), Ordering::Relaxed) {
+                // A probe has passed: the first packets with these signals are checked, too.
+                self.tried.store(0, Ordering::Relaxed);
+            }
             looked_up.store(change, Ordering::Relaxed);
             if has_signals {
                 return;
