@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::driven::{self, Driven, snapshot};
 use roctop::item::{Item, Span};
 use roctop::model::ask::{self, Answer, Cell, Question};
-use roctop::model::{Mode, Narrowing, Options, Snapshot};
+use roctop::model::{Counted, Mode, Narrowing, Options, Snapshot};
 use roctop::ui::ask::{Source, answer};
 use roctop::ui::key::Key;
 use roctop::ui::{Msg, Tab, export, update};
@@ -297,7 +297,7 @@ fn a_stretch_has_the_numbers_of_the_records_that_ended_in_it() {
         end: BEGIN + 7 * second + 123_456,
     };
     let whole = about("training");
-    let narrowed = Arc::new(whole.narrowed(window, 1 << 20).expect("all is kept"));
+    let narrowed = Arc::new(whole.narrowed(window, Counted::All, 1 << 20).expect("all is kept"));
     let mut again = Narrowing::of_records(window);
     let items = scenario.items().into_iter().map(|timed| timed.1);
     again.take(&items.collect::<Vec<Item>>());

@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 pub use self::lane::{Column, Lane, LaneKey, Origin, Resolution, Slice};
 pub use self::names::{Class, Names};
-pub use self::narrowed::Narrowing;
+pub use self::narrowed::{Counted, Narrowing};
 pub use self::pyramid::Bucket;
 use self::sampled::Sampled;
 pub use self::snapshot::{Mode, Snapshot, Totals, Values};

@@ -25,9 +25,23 @@ const fn is_of(window: Span, span: Span) -> bool {
     span.end > window.begin && span.end <= window.end
 }
 
-/// Whether a lane has records that tables count: those of GPUs and collectives are made of other lanes.
-const fn is_counted(key: LaneKey) -> bool {
-    !matches!(key, LaneKey::Agent(_) | LaneKey::Collectives(_))
+/// The records of a stretch of time that are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Those of all tables.
+    All,
+    /// Calls alone: for their table, unless a filter relates them to work.
+    Calls,
+}
+
+impl Counted {
+    /// Whether a lane has such records: those of GPUs and collectives are made of other lanes.
+    const fn has(self, key: LaneKey) -> bool {
+        match self {
+            Self::All => !matches!(key, LaneKey::Agent(_) | LaneKey::Collectives(_)),
+            Self::Calls => matches!(key, LaneKey::Api(..)),
+        }
+    }
 }
 
 impl Narrowing {
@@ -251,7 +265,7 @@ fn call(thread: ThreadId, depth: u8, slice: &Slice) -> ApiCall {
 impl Snapshot {
     /// The records that ended in a stretch of time as a separate snapshot, if all of them are still kept and are not more
     /// than `most`.
-    pub fn narrowed(&self, window: Span, most: usize) -> Option<Self> {
+    pub fn narrowed(&self, window: Span, counted: Counted, most: usize) -> Option<Self> {
         let mut left = most;
         let mut lanes = Vec::new();
         for lane in self
@@ -259,7 +273,7 @@ impl Snapshot {
             .iter()
             .filter(|lane| lane.last > window.begin && lane.first <= window.end)
         {
-            if !is_counted(lane.key) {
+            if !counted.has(lane.key) {
                 continue;
             }
             let mut slices = lane.slices(window.begin, window.end, left)?;
@@ -275,9 +289,9 @@ impl Snapshot {
     }
 
     /// The later part of a stretch of time of which all records are kept, and not more than `most`.
-    pub fn kept_part(&self, window: Span, most: usize) -> Span {
+    pub fn kept_part(&self, window: Span, counted: Counted, most: usize) -> Span {
         let mut part = window;
-        let lanes = || self.lanes.iter().filter(|lane| is_counted(lane.key));
+        let lanes = || self.lanes.iter().filter(|lane| counted.has(lane.key));
         let each = (most / lanes().count().max(1)).max(16);
         for lane in lanes() {
             for _ in 0..48 {

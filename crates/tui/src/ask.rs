@@ -12,12 +12,12 @@ use super::tab::{diff, running};
 use super::widgets::list::List;
 use super::widgets::table::{self, AnswerRow, Scene};
 use super::{Grouping, Pane, Ui, columns};
-use roctop_model::Snapshot;
 use roctop_model::analysis::collectives as words;
 use roctop_model::ask::{
     Answer, Basis, Cell, Clause, Column, Compared, Id, Question, Row, Top, Unit, Verb, window as asked_window,
 };
 use roctop_model::query::Error;
+use roctop_model::{Counted, Snapshot};
 use roctop_trace::item::Span;
 use roctop_trace::spelling::did_you_mean;
 use roctop_trace::units;
@@ -142,7 +142,11 @@ impl Asking<'_> {
     fn narrow(&mut self, asked: Option<Span>, source: &mut Source<'_>) {
         let Some(asked) = asked else { return };
         self.answer.window.span = asked;
-        let narrowed = self.snap.narrowed(asked, source.most);
+        let counted = match self.question.verb {
+            Verb::Top(Top::Calls) if self.question.filter.is_empty() => Counted::Calls,
+            _ => Counted::All,
+        };
+        let narrowed = self.snap.narrowed(asked, counted, source.most);
         let reread = |source: &mut Source<'_>| source.reread.as_mut().and_then(|reread| reread(asked));
         if let Some(narrowed) = narrowed.or_else(|| reread(source)) {
             self.snap = Arc::new(narrowed);
@@ -158,7 +162,7 @@ impl Asking<'_> {
             self.snap = Arc::new(summed);
             return;
         }
-        let kept = self.snap.kept_part(asked, source.most);
+        let kept = self.snap.kept_part(asked, counted, source.most);
         self.answer.window.asked = Some(asked);
         self.answer.window.span = kept;
         self.answer.basis = Basis::Kept;
@@ -166,8 +170,8 @@ impl Asking<'_> {
             begin: kept.end,
             end: kept.end,
         };
-        let narrowed = self.snap.narrowed(kept, usize::MAX / 2);
-        let narrowed = narrowed.or_else(|| self.snap.narrowed(empty, usize::MAX / 2));
+        let narrowed = self.snap.narrowed(kept, counted, usize::MAX / 2);
+        let narrowed = narrowed.or_else(|| self.snap.narrowed(empty, counted, usize::MAX / 2));
         if let Some(narrowed) = narrowed {
             self.snap = Arc::new(narrowed);
         }
