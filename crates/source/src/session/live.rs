@@ -302,7 +302,9 @@ impl Live {
         }
         self.deliver_left(process, exit, sink)?;
         self.state_of(process, sink)?;
-        self.processes[process.0 as usize].ended = true;
+        let known = &mut self.processes[process.0 as usize];
+        known.ended = true;
+        (known.left, known.newest, known.unfinished) = Default::default();
         sink.take(process, &Raw::Ended(exit, now));
         // Close its files: a session may have more processes than this process has descriptors.
         self.files.retain(|file| file.process != process);
@@ -355,13 +357,18 @@ impl Live {
             }
             entries => entries?,
         };
+        let mut known = HashSet::new();
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let is_ring = Path::new(&name).extension().is_some_and(|ending| ending == RING);
-            if is_ring && !name.starts_with('.') && !self.known.contains(&name) {
+            if self.known.contains(&name) {
+                known.insert(name);
+            } else if is_ring && !name.starts_with('.') {
                 found.push(name);
             }
         }
+        // A removed file does not come back: its name has the start time of its process.
+        self.known = known;
         let mut opened = Vec::new();
         for name in found {
             let path = self.path.join(&name);
