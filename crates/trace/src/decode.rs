@@ -31,7 +31,8 @@ use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Body, Head, Slot};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, LazyLock};
 
 /// Kernel tick, the unit of a process's start time, ns.
 const TICK: u64 = 10_000_000;
@@ -42,7 +43,7 @@ const MAX_WAITING: usize = 1 << 20;
 #[derive(Default)]
 pub struct Decoder {
     names: Names,
-    processes: Vec<State>,
+    processes: Vec<Entry>,
     /// First process of each machine; empty while there is only one machine.
     machines: Vec<(ProcessId, u32)>,
     recent: LookupCache,
@@ -91,12 +92,35 @@ impl Default for LookupCache {
     }
 }
 
+/// A process of the session. A recorder that runs for weeks sees many that end: a forgotten one takes 16 bytes.
+#[derive(Clone, Default)]
+struct Entry {
+    /// It ended long ago: see [`Decoder::forget`].
+    is_forgotten: bool,
+    /// None before its first record, and when it is forgotten.
+    state: Option<Box<State>>,
+}
+
+/// State of a process without records.
+static EMPTY: LazyLock<State> = LazyLock::new(State::default);
+
+impl Deref for Entry {
+    type Target = State;
+    fn deref(&self) -> &State {
+        self.state.as_deref().unwrap_or(&EMPTY)
+    }
+}
+
+impl DerefMut for Entry {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state.get_or_insert_default()
+    }
+}
+
 /// Decoding state of one process.
 #[derive(Clone, Default)]
 struct State {
     known: bool,
-    /// It ended long ago: see [`Decoder::forget`].
-    is_forgotten: bool,
     clock: Clock,
     strings: HashMap<u32, Arc<str>>,
     agents: Vec<Option<Agent>>,
@@ -217,15 +241,12 @@ impl Decoder {
     /// Drops the strings and names of a process that has ended, and of its threads, streams and queues. If more of it
     /// comes, that is dropped, too. What other processes share with it stays.
     pub fn forget(&mut self, process: ProcessId) {
-        let Some(state) = self.processes.get_mut(process.0 as usize) else {
+        let Some(entry) = self.processes.get_mut(process.0 as usize) else {
             return;
         };
-        let forgotten = State {
-            known: true,
-            is_forgotten: true,
-            ..State::default()
-        };
-        for queue in std::mem::replace(state, forgotten).queues.values() {
+        entry.is_forgotten = true;
+        let state = entry.state.take();
+        for queue in state.iter().flat_map(|state| state.queues.values()) {
             self.names.forget_queue(queue.id);
         }
     }
@@ -233,7 +254,7 @@ impl Decoder {
     fn is_forgotten(&self, process: ProcessId) -> bool {
         self.processes
             .get(process.0 as usize)
-            .is_some_and(|state| state.is_forgotten)
+            .is_some_and(|entry| entry.is_forgotten)
     }
 
     fn machine(&self, process: ProcessId) -> u32 {
@@ -244,7 +265,7 @@ impl Decoder {
     fn state(&mut self, process: ProcessId) -> &mut State {
         let index = process.0 as usize;
         if self.processes.len() <= index {
-            self.processes.resize_with(index + 1, State::default);
+            self.processes.resize_with(index + 1, Entry::default);
         }
         &mut self.processes[index]
     }
@@ -493,7 +514,7 @@ mod tests {
     }
 
     fn held(decoder: &Decoder) -> usize {
-        let of_one = |state: &State| state.strings.len() + state.threads.len();
+        let of_one = |state: &Entry| state.strings.len() + state.threads.len();
         decoder.processes.iter().map(of_one).sum()
     }
 
@@ -507,6 +528,8 @@ mod tests {
             }
         }
         assert_eq!(held(&decoder), 10 * 51);
+        let states = decoder.processes.iter().filter(|entry| entry.state.is_some());
+        assert_eq!((states.count(), size_of::<Entry>()), (10, 16));
         // What comes late, or from a process that never was, changes nothing.
         decoder.clear();
         decoder.take(ProcessId(3), &Raw::Text(1, b"late"));

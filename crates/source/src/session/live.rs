@@ -39,6 +39,8 @@ pub struct Live {
     /// Modification time of the directory at the last listing; `None` if it may have changed since.
     listed: Option<SystemTime>,
     processes: Vec<Known>,
+    /// Those that have not ended, in order.
+    alive: Vec<ProcessId>,
     /// Time of the last reading of counters and open work.
     slow_at: Option<Instant>,
     /// Time of the last records or files.
@@ -52,9 +54,17 @@ pub struct Live {
     started: Option<(u32, u64)>,
 }
 
+/// A process of the session. A recorder that runs for weeks sees many that end: each takes 24 bytes.
 struct Known {
     pid: u32,
     start_ticks: u64,
+    /// None when it has ended.
+    rings: Option<Box<Rings>>,
+}
+
+/// What its files say of a process that has not ended.
+#[derive(Default)]
+struct Rings {
     /// Prefix of the names of its files.
     stem: String,
     /// Ids of dispatches found complete after its end.
@@ -63,7 +73,6 @@ struct Known {
     newest: HashSet<u64>,
     /// Dispatches found incomplete after its end.
     unfinished: Vec<Left>,
-    ended: bool,
     /// Highest fill level of its rings since the last request, 1/1000.
     fullest: u32,
 }
@@ -87,6 +96,7 @@ impl Live {
             known: HashSet::new(),
             listed: None,
             processes: Vec::new(),
+            alive: Vec::new(),
             slow_at: None,
             heard: Instant::now(),
             probe_at: None,
@@ -135,33 +145,39 @@ impl Live {
 
     /// Pids of the processes that have not ended.
     pub fn pids_alive(&self) -> Vec<u32> {
-        let alive = self.processes.iter().filter(|process| !process.ended);
-        alive.map(|process| process.pid).collect()
+        self.alive.iter().map(|id| self.known(*id).pid).collect()
     }
 
     /// Process, pid and threads with a ring, of each process that has not ended.
     pub fn threads_alive(&self) -> Vec<(ProcessId, u32, Vec<u32>)> {
-        let alive = (0..)
-            .map(ProcessId)
-            .zip(&self.processes)
-            .filter(|(_, process)| !process.ended);
-        let threads = alive.map(|(id, process)| {
-            let files = self.files.iter().filter(|file| file.process == id);
+        let threads = self.alive.iter().map(|id| {
+            let files = self.files.iter().filter(|file| file.process == *id);
             let used = files.flat_map(|file| file.reader.accounts());
-            (id, process.pid, used.map(|(thread, _)| thread.tid).collect())
+            (*id, self.known(*id).pid, used.map(|(thread, _)| thread.tid).collect())
         });
         threads.collect()
     }
 
     /// Number of processes that have not ended.
     pub fn alive(&self) -> usize {
-        self.processes.iter().filter(|process| !process.ended).count()
+        self.alive.len()
+    }
+
+    fn known(&self, process: ProcessId) -> &Known {
+        &self.processes[process.0 as usize]
+    }
+
+    /// What is known of the files of a process that has not ended.
+    fn rings(&mut self, process: ProcessId) -> Option<&mut Rings> {
+        self.processes.get_mut(process.0 as usize)?.rings.as_deref_mut()
     }
 
     /// For each process that has not ended: id, pid, and highest fill level of its rings since the last call, 1/1000.
     pub fn fills(&mut self) -> Vec<(ProcessId, u32, u32)> {
-        let alive = (0..).zip(&mut self.processes).filter(|(_, process)| !process.ended);
-        let fills = alive.map(|(id, process)| (ProcessId(id), process.pid, std::mem::take(&mut process.fullest)));
+        let fills = self.alive.iter().filter_map(|id| {
+            let Known { pid, rings, .. } = self.processes.get_mut(id.0 as usize)?;
+            Some((*id, *pid, std::mem::take(&mut rings.as_mut()?.fullest)))
+        });
         fills.collect()
     }
 
@@ -169,7 +185,7 @@ impl Live {
     pub fn fill(&mut self) -> io::Result<u32> {
         let mut fullest = 0;
         for file in &mut self.files {
-            if !self.processes[file.process.0 as usize].ended {
+            if self.processes[file.process.0 as usize].rings.is_some() {
                 fullest = fullest.max(file.reader.fill()?);
             }
         }
@@ -194,13 +210,13 @@ impl Live {
         // Files that appear from now on are read from their beginning.
         self.is_late = false;
         let mut progress = Progress::default();
-        for process in 0..self.processes.len() {
-            if !self.processes[process].ended {
-                let one = self.poll_process(ProcessId(process as u32), Ended::No, sink)?;
-                let known = &mut self.processes[process];
-                known.fullest = known.fullest.max(one.fill);
-                add(&mut progress, one);
+        for at in 0..self.alive.len() {
+            let process = self.alive[at];
+            let one = self.poll_process(process, Ended::No, sink)?;
+            if let Some(rings) = self.rings(process) {
+                rings.fullest = rings.fullest.max(one.fill);
             }
+            add(&mut progress, one);
         }
         let moment = Instant::now();
         if progress.records > 0 {
@@ -209,10 +225,8 @@ impl Live {
         let pace = self.pace(moment);
         if self.slow_at.is_none_or(|at| moment.duration_since(at) >= pace) {
             self.slow_at = Some(moment);
-            for process in 0..self.processes.len() {
-                if !self.processes[process].ended {
-                    self.state_of(ProcessId(process as u32), sink)?;
-                }
+            for process in &self.alive {
+                self.state_of(*process, sink)?;
             }
         }
         if self.probe_at.is_none_or(|at| moment >= at) {
@@ -240,10 +254,14 @@ impl Live {
     /// Detects processes that are gone and delivers the rest of their records. A reader calls this last.
     pub fn settle(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = Progress::default();
-        for process in (0..self.processes.len()).map(|process| ProcessId(process as u32)) {
-            if !self.processes[process.0 as usize].ended && self.is_gone(process) {
-                add(&mut progress, self.finish(process, Exit::Unknown, now, sink)?);
-            }
+        let gone = self.alive.iter().copied().filter(|process| self.is_gone(*process));
+        let gone: Vec<ProcessId> = gone.collect();
+        if !gone.is_empty() {
+            // Threads may have claimed rings in new files since the last listing.
+            self.discover(sink)?;
+        }
+        for process in gone {
+            add(&mut progress, self.finish(process, Exit::Unknown, now, sink)?);
         }
         Ok(progress)
     }
@@ -260,7 +278,7 @@ impl Live {
         let found = self.processes.iter().rposition(|process| process.pid == pid);
         if let Some(process) = found {
             let process = ProcessId(process as u32);
-            if self.processes[process.0 as usize].ended {
+            if self.known(process).rings.is_none() {
                 sink.take(process, &Raw::Ended(exit, now));
             } else {
                 self.finish(process, exit, now, sink)?;
@@ -270,12 +288,7 @@ impl Live {
             self.processes.push(Known {
                 pid,
                 start_ticks: 0,
-                stem: String::new(),
-                left: HashSet::new(),
-                newest: HashSet::new(),
-                unfinished: Vec::new(),
-                ended: true,
-                fullest: 0,
+                rings: None,
             });
             sink.take(
                 process,
@@ -302,14 +315,13 @@ impl Live {
         }
         self.deliver_left(process, exit, sink)?;
         self.state_of(process, sink)?;
-        let known = &mut self.processes[process.0 as usize];
-        known.ended = true;
-        (known.left, known.newest, known.unfinished) = Default::default();
+        let rings = self.processes[process.0 as usize].rings.take();
+        self.alive.retain(|alive| *alive != process);
         sink.take(process, &Raw::Ended(exit, now));
         // Close its files: a session may have more processes than this process has descriptors.
         self.files.retain(|file| file.process != process);
-        if let Some(clearing) = &mut self.clearing {
-            clearing.ended(&self.path, &self.processes[process.0 as usize].stem);
+        if let (Some(clearing), Some(rings)) = (&mut self.clearing, rings) {
+            clearing.ended(&self.path, &rings.stem);
         }
         Ok(progress)
     }
@@ -320,7 +332,10 @@ impl Live {
         for file in self.files.iter().filter(|file| file.process == process) {
             newest.extend(file.reader.newest_dispatches()?);
         }
-        let known = &mut self.processes[process.0 as usize];
+        let known = self.processes.get_mut(process.0 as usize);
+        let Some(known) = known.and_then(|known| known.rings.as_deref_mut()) else {
+            return Ok(());
+        };
         let (completed, unfinished) = orphans::read(&self.path, &known.stem);
         for left in completed {
             if !newest.contains(&left.record.dispatch_id) {
@@ -400,14 +415,13 @@ impl Live {
                     self.processes.push(Known {
                         pid,
                         start_ticks,
-                        stem,
-                        left: HashSet::new(),
-                        newest: HashSet::new(),
-                        unfinished: Vec::new(),
-                        ended: false,
-                        fullest: 0,
+                        rings: Some(Box::new(Rings {
+                            stem,
+                            ..Rings::default()
+                        })),
                     });
                     let process = ProcessId(self.processes.len() as u32 - 1);
+                    self.alive.push(process);
                     sink.take(process, &Raw::Header(header));
                     process
                 }
@@ -458,7 +472,10 @@ impl Live {
         Ok(progress)
     }
 
-    fn state_of(&mut self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
+    fn state_of(&self, process: ProcessId, sink: &mut dyn RawSink) -> io::Result<()> {
+        let Some(known) = &self.known(process).rings else {
+            return Ok(());
+        };
         for file in self.files.iter().filter(|file| file.process == process) {
             if file.ordinal == 0 {
                 let mut counters = file.reader.counters()?;
@@ -468,7 +485,6 @@ impl Live {
                     let dropped = other.reader.entry_sum(entry::REENTRANT)?;
                     counters[counter::REENTRANT] = counters[counter::REENTRANT].saturating_add(dropped);
                 }
-                let known = &self.processes[process.0 as usize];
                 counters[counter::TIMED] = counters[counter::TIMED].saturating_add(known.left.len() as u64);
                 let mut work = file.reader.open_work()?;
                 orphans::add(&mut work, &known.unfinished);
