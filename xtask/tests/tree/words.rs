@@ -18,7 +18,7 @@ const FILES: [&str; 7] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 27] = [
+const ROOMS: [&str; 28] = [
     "xtask",
     "preload/src",
     "preload/core",
@@ -44,6 +44,7 @@ const ROOMS: [&str; 27] = [
     "crates/export",
     "crates/tui",
     "crates/bundle",
+    "crates/job",
     "crates/scenario",
     "examples",
 ];
