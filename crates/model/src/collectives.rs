@@ -7,6 +7,7 @@
 //! the first and the last arrival, *wait* the time of a rank until the last arrival, *transfer* the time from then to the
 //! last end.
 
+mod arrivals;
 mod bandwidth;
 mod clocks;
 mod collective;
@@ -18,6 +19,7 @@ mod slices;
 mod times;
 mod waiting;
 
+pub use self::arrivals::{Arrival, Inside, Pending, Progress};
 pub use self::clocks::MachineClock;
 pub use self::collective::{Collective, Key, Part};
 pub use self::communicator::CommunicatorRow;
@@ -29,6 +31,7 @@ pub use self::waiting::{Absence, Waiting};
 
 pub(crate) use self::slices::slices;
 
+use self::arrivals::Arrivals;
 use self::clocks::Clocks;
 use self::collective::PartKey;
 use self::communicator::Local;
@@ -77,6 +80,14 @@ pub struct CollectiveValues {
     pub clocks: Vec<MachineClock>,
     /// Calls that could not be matched.
     pub unmatched: u64,
+    /// The latest parts that have ended, also of collectives whose other ranks are not recorded here; the newest last.
+    pub arrivals: Vec<Arrival>,
+    /// Time of each process in collectives.
+    pub inside: Vec<Inside>,
+    /// The first collective of each rank and communicator that has not ended.
+    pub pending: Vec<Pending>,
+    /// How far each recorded rank has come.
+    pub progress: Vec<Progress>,
 }
 
 /// The collectives of a session.
@@ -113,6 +124,7 @@ pub struct Collectives {
     problems: Vec<Problem>,
     clocks: Clocks,
     unmatched: u64,
+    arrivals: Arrivals,
     /// Complete collectives since the last [`Collectives::take_done`], if they are wanted.
     done: Option<Vec<(Arc<Collective>, Times)>>,
 }
@@ -176,6 +188,10 @@ impl Collectives {
             problems: self.problems.iter().cloned().chain(self.abandoned(now)).collect(),
             clocks: self.clocks.machines(),
             unmatched: self.unmatched,
+            arrivals: self.arrivals.latest(),
+            inside: self.arrivals.inside(),
+            pending: self.pending(),
+            progress: self.progress(),
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod event_calls;
 mod fx_hash;
 pub mod gauges;
 mod histogram_delta;
+pub mod job;
 pub mod kernel_counters;
 mod kernels;
 pub mod lane;

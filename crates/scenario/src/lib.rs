@@ -4,6 +4,7 @@
 //! scenario is no measurement and is never shown as one.
 #![forbid(unsafe_code)]
 
+pub mod job;
 mod maker;
 mod program;
 

@@ -22,6 +22,7 @@ use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
 use crate::pc_sampling;
 use roctop_ring::level::Step;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Origin of the session's displayed times after a process that began at `at` appeared: the first process, or one up to
@@ -33,7 +34,7 @@ pub fn session_origin(origin: Option<Nanos>, at: Nanos) -> Option<Nanos> {
 }
 
 /// Reason for missing records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LossReason {
     /// Overwritten before the viewer read them.
     Overwritten,

@@ -2,9 +2,10 @@
 
 use crate::LaneKey;
 use roctop_trace::item::{KernelId, Nanos, OperationId, ProcessId, Span};
+use serde::{Deserialize, Serialize};
 
 /// Rule that raised an alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Rule {
     /// Records were lost.
     Lost,

@@ -6,7 +6,7 @@ use super::period::{self, Kernel, Period};
 use super::usage::has_kernels;
 use crate::table::pattern;
 use crate::{FastMap, Lane, LaneKey, Mode, Slice, Snapshot};
-use roctop_trace::item::{AgentId, KernelId, Nanos, Span, TextId};
+use roctop_trace::item::{AgentId, KernelId, Nanos, ProcessId, Span, TextId};
 
 /// Maximum number of listed steps: the latest.
 const MAX_STEPS: usize = 4096;
@@ -16,6 +16,8 @@ const MAX_RANGES: usize = 8 * MAX_STEPS;
 const MIN_OCCURRENCES: usize = 3;
 /// Number of kernels searched for steps in a live session, once per second.
 const LIVE_KERNELS: usize = 1 << 18;
+/// Kernels from which on a step's begin is recognized.
+const MAX_WORD: usize = 16;
 /// Number of kernels searched for steps in a recording, once.
 const REPLAY_KERNELS: usize = 1 << 20;
 
@@ -60,8 +62,57 @@ pub struct Steps {
 
 /// Possible sources of steps, most likely first.
 pub fn sources(snap: &Snapshot) -> Vec<Source> {
+    let mut out = repeated_ranges(snap, &|_| true);
+    out.extend(period(snap, &|_| true));
+    out
+}
+
+/// The most likely source of the steps of a process.
+pub fn source_of(snap: &Snapshot, process: ProcessId) -> Option<Source> {
+    let names = &snap.names;
+    let is_own = |key: LaneKey| match key {
+        LaneKey::Markers(thread, _) | LaneKey::Ranges(thread) => {
+            names.thread(thread).is_some_and(|thread| thread.process == process)
+        }
+        LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => {
+            names.agent(agent).is_some_and(|agent| agent.process == process)
+        }
+        _ => false,
+    };
+    let ranges = repeated_ranges(snap, &is_own);
+    ranges.into_iter().next().or_else(|| period(snap, &is_own))
+}
+
+/// Spans of the steps of a source that ended after a time, in order.
+pub fn ended_since(snap: &Snapshot, source: &Source, since: Nanos) -> Vec<Span> {
+    let mut spans: Vec<Span> = match source {
+        Source::Ranges(key, wanted) => {
+            let lane = snap.lane(*key);
+            let recent = lane.into_iter().flat_map(|lane| lane.recent(MAX_RANGES));
+            let ended = recent.take_while(|slice| slice.span.end > since);
+            let is_wanted =
+                |slice: &&Slice| slice.shape == 0 && pattern(snap.names.text(TextId(slice.what))) == **wanted;
+            ended.filter(is_wanted).map(|slice| slice.span).collect()
+        }
+        Source::Period(key, period) => {
+            let lane = snap.lane(*key);
+            // The step that ended first began before, and its begin is recognized by the kernels that follow.
+            let recent = || lane.into_iter().flat_map(|lane| lane.recent(LIVE_KERNELS));
+            let later = recent().take_while(|slice| slice.span.end > since).count();
+            let most = later.saturating_add(2 * period.length.min(LIVE_KERNELS) + MAX_WORD);
+            let found = lane.map(|lane| repetitions_of(&sequence(snap, lane, most.min(LIVE_KERNELS)), period));
+            found.unwrap_or_default()
+        }
+    };
+    spans.retain(|span| span.end > since);
+    spans.sort_by_key(|span| span.begin);
+    spans
+}
+
+/// Ranges that repeat in the lanes that `takes` takes, outermost first.
+fn repeated_ranges(snap: &Snapshot, takes: &dyn Fn(LaneKey) -> bool) -> Vec<Source> {
     let mut found: Vec<(u16, u64, Source)> = Vec::new();
-    for lane in snap.lanes.iter() {
+    for lane in snap.lanes.iter().filter(|lane| takes(lane.key)) {
         let level = match lane.key {
             LaneKey::Markers(_, level) => level,
             LaneKey::Ranges(_) => 0,
@@ -88,18 +139,21 @@ pub fn sources(snap: &Snapshot) -> Vec<Source> {
         found.extend(often.map(|(text, _, total)| (level, total, Source::Ranges(lane.key, text))));
     }
     found.sort_by_key(|(level, total, _)| (*level, std::cmp::Reverse(*total)));
-    let mut out: Vec<Source> = found.into_iter().map(|known| known.2).collect();
-    out.extend(period(snap));
-    out
+    found.into_iter().map(|known| known.2).collect()
 }
 
 /// Latest kernels of a lane, sorted by begin, and whether these are all. The run-time's own kernels are left out:
 /// whether it copies by a kernel depends on the copy, not on the step.
-fn sequence(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
+fn searched(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
     let most = match snap.mode {
         Mode::Live => LIVE_KERNELS,
         Mode::Replay => REPLAY_KERNELS,
     };
+    (sequence(snap, lane, most), lane.total <= most.min(lane.kept()) as u64)
+}
+
+/// The latest kernels of a lane, at most `most`.
+fn sequence(snap: &Snapshot, lane: &Lane, most: usize) -> Vec<Kernel> {
     let own = lane
         .recent(most)
         .filter(|slice| !snap.names.is_internal(KernelId(slice.what)));
@@ -112,17 +166,17 @@ fn sequence(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
         .collect();
     kernels.reverse();
     kernels.sort_by_key(|kernel| kernel.begin);
-    (kernels, lane.total <= most.min(lane.kept()) as u64)
+    kernels
 }
 
-/// Period of the lane with most kernels.
-fn period(snap: &Snapshot) -> Option<Source> {
+/// Period of the lane with most kernels of those that `takes` takes.
+fn period(snap: &Snapshot, takes: &dyn Fn(LaneKey) -> bool) -> Option<Source> {
     let lane = snap
         .lanes
         .iter()
-        .filter(|lane| has_kernels(lane.key))
+        .filter(|lane| has_kernels(lane.key) && takes(lane.key))
         .max_by_key(|lane| lane.total)?;
-    Some(Source::Period(lane.key, period::find(&sequence(snap, lane).0)?))
+    Some(Source::Period(lane.key, period::find(&searched(snap, lane).0)?))
 }
 
 /// Spans and texts of steps, and the begin of the searched time.
@@ -151,8 +205,14 @@ fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
     let Some(lane) = snap.lane(key) else {
         return Found::default();
     };
-    let (kernels, is_whole) = sequence(snap, lane);
-    let words = period::words(&kernels);
+    let (kernels, is_whole) = searched(snap, lane);
+    let since = kernels.first().filter(|_| !is_whole).map(|first| first.begin);
+    let spans = repetitions_of(&kernels, period);
+    (spans.into_iter().map(|span| (span, "".into())).collect(), since)
+}
+
+fn repetitions_of(kernels: &[Kernel], period: &Period) -> Vec<Span> {
+    let words = period::words(kernels);
     let begins: Vec<usize> = (0..words.len()).filter(|&at| words[at] == period.anchor).collect();
     let pairs = begins.windows(2);
     // Where other kernels interrupt the sequence, there is no step.
@@ -161,8 +221,7 @@ fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
         begin: kernels[pair[0]].begin,
         end: kernels[pair[1]].begin,
     });
-    let since = kernels.first().filter(|_| !is_whole).map(|first| first.begin);
-    (spans.map(|span| (span, "".into())).collect(), since)
+    spans.collect()
 }
 
 /// Steps of a source.
@@ -243,7 +302,7 @@ mod tests {
             store.apply(&dispatch(number, (number % 5) as u32));
             if number > 4500 && number % 7 == 0 {
                 let snap = store.snapshot(Fresh::All);
-                let source = period(&snap).expect("a period");
+                let source = period(&snap, &|_| true).expect("a period");
                 begins.push(steps(&snap, &source).steps[0].span.begin % 500);
             }
         }
@@ -281,7 +340,7 @@ mod tests {
                 ..Options::default()
             };
             let snap = deep(60, options);
-            let source = period(&snap).expect("a period");
+            let source = period(&snap, &|_| true).expect("a period");
             assert!(
                 matches!(source, Source::Period(_, Period { length: 452, .. })),
                 "{source:?}"
@@ -296,7 +355,7 @@ mod tests {
             ..Options::default()
         };
         let snap = deep(60, options);
-        let found = steps(&snap, &period(&snap).expect("a period"));
+        let found = steps(&snap, &period(&snap, &|_| true).expect("a period"));
         assert!(
             found.since.is_some() && (19..24).contains(&found.steps.len()),
             "{found:?}"

@@ -28,6 +28,8 @@ pub struct Part {
     pub(super) group_end: u64,
     /// The process has shown kernels of its collectives.
     pub(super) has_kernels: bool,
+    /// It is among the arrivals.
+    pub(super) is_counted: bool,
 }
 
 impl Part {

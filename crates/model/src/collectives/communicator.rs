@@ -10,6 +10,8 @@ use std::collections::btree_map::Entry;
 pub struct CommunicatorRow {
     /// Number on screen, from 0 in order of appearance.
     pub number: u32,
+    /// Its identity, the same in all processes; `None` if unknown.
+    pub identity: Option<u64>,
     /// Whether its identity is known. If not, it is one process's alone, and nothing can be matched.
     pub is_known: bool,
     /// Number of ranks; 0 unknown.
@@ -53,6 +55,7 @@ impl Collectives {
                 let index = self.communicators.len() as u32;
                 self.communicators.push(CommunicatorRow {
                     number: index,
+                    identity: found.identity,
                     is_known: found.identity.is_some() && found.rank.is_some() && found.size.is_some(),
                     size: found.size.unwrap_or(0),
                     state: found.state,

@@ -125,7 +125,7 @@ impl Collectives {
         }
     }
 
-    fn part(&mut self, place: PartKey) -> Option<&mut Part> {
+    pub(super) fn part(&mut self, place: PartKey) -> Option<&mut Part> {
         let collective = self.open.get_mut(&place.key)?;
         let is_it = |part: &&mut Part| {
             part.rank == place.rank && (part.call.operation == Operation::Receive) == place.is_receiver
@@ -173,6 +173,7 @@ impl Collectives {
             if part.call.group == 0 || part.group_end == correlation {
                 part.returned = Some(call.span.end.max(part.call.start));
             }
+            self.part_ended(place);
             self.complete(place.key);
         }
     }
@@ -225,6 +226,7 @@ impl Collectives {
         for place in self.places(process, correlation) {
             let Some(part) = self.part(place) else { continue };
             part.kernel = Some(joined(part.kernel.unwrap_or(span), span));
+            self.part_ended(place);
             self.complete(place.key);
         }
     }

@@ -1,0 +1,361 @@
+//! What a screen or an answer shows of a job. Copying it costs a few reference counts.
+
+use super::cause::{self, AVERAGED, Mean, Slow};
+use super::grid::{Grid, Quantity, SECOND};
+use super::matching::{CommunicatorSums, Standing, waiting};
+use super::report::LeftOut;
+use super::state::{Job, NodeRow, NodeState, RankRow, STALE};
+use crate::analysis::Rule;
+use crate::fx_hash::FastMap;
+use roctop_trace::item::{LossReason, Nanos};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// Time in a collective after which those who have not called it are missing, ns: reports come once a second.
+const ABSENT: u64 = 3 * SECOND;
+/// Maximum number of kernels with sums.
+const MAX_KERNELS: usize = 32;
+/// The latest second is left out: its reports are on their way.
+const LAG: u64 = 1;
+
+/// State of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RankState {
+    /// It reports.
+    #[default]
+    Live,
+    /// Its reports have stopped.
+    Stale,
+    /// Its node is not connected any more.
+    Gone,
+    /// Its process has ended.
+    Ended,
+}
+
+/// Numbers of the whole job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Number of ranks that the program says it has; 0 unknown.
+    pub size: u32,
+    /// Ranks by state: live, stale, gone, ended.
+    pub ranks: [u32; 4],
+    /// Nodes: connected, silent, gone.
+    pub nodes: [u32; 3],
+    /// Median and maximum of the ranks' step times, ns, and the index of the rank with the maximum.
+    pub step: Option<(f64, f64, u32)>,
+    /// Mean share of time with a kernel.
+    pub busy: Option<f64>,
+    /// Mean share of time waiting in collectives, of the ranks of which it is known.
+    pub wait: Option<f64>,
+    /// Mean share of time in collectives without the waits, of these ranks.
+    pub transfer: Option<f64>,
+    /// Sum of the powers, W.
+    pub power: Option<f64>,
+    /// Records lost, by reason.
+    pub lost: Vec<(LossReason, u64)>,
+    /// What the latest reports left out.
+    pub left_out: LeftOut,
+    /// Reports that were refused.
+    pub refused: u64,
+    /// Arrivals that met nobody in time.
+    pub unmatched: u64,
+}
+
+/// Alerts of one rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobAlert {
+    /// The rule.
+    pub rule: Rule,
+    /// Number of sessions that have it.
+    pub count: u32,
+    /// Index of the first rank of the session that has it with the most severity.
+    pub rank: u32,
+    /// Its finding there.
+    pub text: String,
+}
+
+/// By what ranks are put in rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A row for each node: means of its ranks.
+    #[default]
+    Node,
+    /// A row for each rank.
+    Rank,
+    /// A row for each rank, those first that are furthest from the median.
+    Outlier,
+}
+
+impl RowKind {
+    /// All of them with their words.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Node, "by node"),
+        (Self::Rank, "by rank"),
+        (Self::Outlier, "outliers first"),
+    ];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The one after it, the first one after the last.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self::ALL[(self as usize + 1) % Self::ALL.len()].0
+    }
+}
+
+/// A row of ranks: a part of [`JobValues::order`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Place of its first rank.
+    pub first: u32,
+    /// Number of its ranks.
+    pub count: u32,
+}
+
+/// The values of a job.
+#[derive(Clone, Debug, Default)]
+pub struct JobValues {
+    /// Name of the job.
+    pub name: Arc<str>,
+    /// Time of the values, the root's CLOCK_BOOTTIME.
+    pub at: Nanos,
+    /// Nodes, by index.
+    pub nodes: Arc<Vec<NodeRow>>,
+    /// Ranks, by index.
+    pub ranks: Arc<Vec<RankRow>>,
+    /// Means over the latest seconds, by index of the rank.
+    pub(super) means: Arc<Vec<Option<Mean>>>,
+    /// Indexes of the ranks by node and rank.
+    pub order: Arc<Vec<u32>>,
+    /// Ranks × time.
+    pub grid: Grid,
+    /// Ranks that hold the job up.
+    pub slow: Vec<Slow>,
+    /// Communicators, in order of appearance.
+    pub communicators: Vec<CommunicatorSums>,
+    /// Open alerts of all ranks, by rule.
+    pub alerts: Vec<JobAlert>,
+    /// The kernels with the most time in the latest reports: name, launches, ns.
+    pub kernels: Vec<(Arc<str>, u64, u64)>,
+    /// Numbers of the whole job.
+    pub totals: Totals,
+}
+
+impl Job {
+    /// The values at `now`, the root's CLOCK_BOOTTIME.
+    pub fn values(&self, now: Nanos) -> JobValues {
+        let end = (now / SECOND).saturating_sub(LAG).max(1);
+        let means: Vec<Option<Mean>> = (0..self.ranks.len())
+            .map(|rank| Mean::of(&self.grid, rank, end))
+            .collect();
+        let mut order: Vec<u32> = (0..self.ranks.len() as u32).collect();
+        order.sort_by_key(|at| {
+            let row = &self.ranks[*at as usize];
+            (self.nodes.get(row.node as usize).map(|node| node.number), row.rank)
+        });
+        let mut values = JobValues {
+            name: self.name.clone(),
+            at: now,
+            nodes: Arc::new(self.nodes.clone()),
+            ranks: Arc::new(self.ranks.clone()),
+            means: Arc::new(means),
+            order: Arc::new(order),
+            grid: self.grid.clone(),
+            communicators: self.communicators(now),
+            alerts: self.alerts(),
+            kernels: self.kernels(),
+            ..JobValues::default()
+        };
+        let means = values.means.clone();
+        values.slow = cause::slow(&values, &means, now);
+        values.totals = totals(&values, self.refused, self.matching.unmatched);
+        values
+    }
+
+    fn communicators(&self, now: Nanos) -> Vec<CommunicatorSums> {
+        let mut all = self.matching.communicators();
+        let mut standings: FastMap<u64, Vec<Standing>> = FastMap::default();
+        for (at, row) in (0..).zip(&self.ranks) {
+            let Some(node) = self.nodes.get(row.node as usize) else {
+                continue;
+            };
+            for part in &row.sums.communicators {
+                // A rank that does not report any more is still where it was.
+                standings.entry(part.identity).or_default().push(Standing {
+                    rank: at,
+                    reached: part.reached,
+                    pending: part.pending.map(|pending| (pending, node.aligned(pending.since))),
+                });
+            }
+        }
+        for communicator in &mut all {
+            let Some(ranks) = standings.get(&communicator.identity) else {
+                continue;
+            };
+            communicator.known = ranks.len() as u32;
+            communicator.waiting = waiting(communicator.size, ranks, now, ABSENT);
+        }
+        all
+    }
+
+    fn alerts(&self) -> Vec<JobAlert> {
+        let mut all: Vec<JobAlert> = Vec::new();
+        for (at, row) in (0u32..).zip(&self.ranks) {
+            for alert in &row.sums.alerts {
+                match all.iter_mut().find(|known| known.rule == alert.rule) {
+                    Some(known) => known.count += 1,
+                    None => all.push(JobAlert {
+                        rule: alert.rule,
+                        count: 1,
+                        rank: at,
+                        text: alert.text.clone(),
+                    }),
+                }
+            }
+        }
+        all.sort_by_key(|alert| (!alert.rule.is_bad(), Reverse(alert.count), alert.rank));
+        all
+    }
+
+    fn kernels(&self) -> Vec<(Arc<str>, u64, u64)> {
+        let mut sums: FastMap<u64, (u64, u64)> = FastMap::default();
+        for kernel in self.ranks.iter().flat_map(|row| &row.sums.kernels) {
+            let sum = sums.entry(kernel.name).or_default();
+            *sum = (sum.0 + u64::from(kernel.count), sum.1.saturating_add(kernel.total));
+        }
+        let name = |id: &u64| {
+            self.names
+                .get(id)
+                .cloned()
+                .unwrap_or_else(|| "(name on its way)".into())
+        };
+        let mut all: Vec<_> = sums.iter().map(|(id, sum)| (name(id), sum.0, sum.1)).collect();
+        all.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        all.truncate(MAX_KERNELS);
+        all
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |sum, value| (sum.0 + value, sum.1 + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
+    let mut totals = Totals {
+        refused,
+        unmatched,
+        ..Totals::default()
+    };
+    for (at, row) in (0u32..).zip(values.ranks.iter()) {
+        totals.size = totals.size.max(row.sums.size);
+        totals.ranks[values.state(at) as usize] += 1;
+        for (reason, count) in &row.sums.lost {
+            match totals.lost.iter_mut().find(|known| known.0 == *reason) {
+                Some(known) => known.1 = known.1.saturating_add(*count),
+                None => totals.lost.push((*reason, *count)),
+            }
+        }
+    }
+    for node in values.nodes.iter() {
+        let state = match node.state {
+            NodeState::Known if node.is_stale(values.at) => 1,
+            NodeState::Known => 0,
+            NodeState::Gone(_) => 2,
+        };
+        totals.nodes[state] += 1;
+        totals.left_out.ranks += node.left_out.ranks;
+        totals.left_out.arrivals += node.left_out.arrivals;
+        totals.left_out.others += node.left_out.others;
+    }
+    let known = || values.means.iter().flatten();
+    let steps = (0u32..).zip(values.means.iter());
+    let steps = steps.filter_map(|(at, mean)| Some((mean.as_ref()?.step?, at)));
+    let slowest = steps.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    let median = cause::median(known().filter_map(|mean| mean.step));
+    totals.step = median
+        .zip(slowest)
+        .map(|(median, slowest)| (median, slowest.0, slowest.1));
+    totals.busy = mean(known().map(|mean| mean.busy));
+    totals.wait = mean(known().filter_map(|mean| mean.wait));
+    totals.transfer = mean(known().filter_map(|mean| Some((mean.inside - mean.wait?).max(0.0))));
+    let powers = known().filter_map(|mean| mean.power);
+    totals.power = powers.fold(None, |sum, power| Some(sum.unwrap_or(0.0) + power));
+    totals
+}
+
+impl JobValues {
+    /// State of a rank, by its index.
+    pub fn state(&self, rank: u32) -> RankState {
+        let Some(row) = self.ranks.get(rank as usize) else {
+            return RankState::Gone;
+        };
+        let node = self.nodes.get(row.node as usize);
+        match node.map(|node| node.state) {
+            _ if row.sums.exit.is_some() => RankState::Ended,
+            Some(NodeState::Known) if self.at.saturating_sub(row.until) > STALE => RankState::Stale,
+            Some(NodeState::Known) => RankState::Live,
+            _ => RankState::Gone,
+        }
+    }
+
+    /// The node of a rank, by the rank's index.
+    pub fn node_of(&self, rank: u32) -> Option<&NodeRow> {
+        let row = self.ranks.get(rank as usize)?;
+        self.nodes.get(row.node as usize)
+    }
+
+    /// Mean of a value of a rank over the latest ten seconds.
+    pub fn mean(&self, rank: u32, quantity: Quantity) -> Option<f64> {
+        let mean = self.means.get(rank as usize)?.as_ref()?;
+        match quantity {
+            Quantity::Step => mean.step,
+            Quantity::Busy => Some(mean.busy),
+            Quantity::Wait => mean.wait,
+            Quantity::Power => mean.power,
+        }
+    }
+
+    /// Median of a value over all ranks.
+    pub fn median(&self, quantity: Quantity) -> Option<f64> {
+        cause::median((0..self.ranks.len() as u32).filter_map(|rank| self.mean(rank, quantity)))
+    }
+
+    /// Ranks in rows.
+    pub fn rows(&self, kind: RowKind) -> Vec<Row> {
+        let single = (0..self.order.len() as u32).map(|first| Row { first, count: 1 });
+        if kind != RowKind::Node {
+            return single.collect();
+        }
+        let mut rows: Vec<Row> = Vec::new();
+        let mut last = None;
+        for (first, rank) in (0u32..).zip(self.order.iter()) {
+            let node = self.ranks.get(*rank as usize).map(|row| row.node);
+            match rows.last_mut() {
+                Some(row) if node == last => row.count += 1,
+                _ => rows.push(Row { first, count: 1 }),
+            }
+            last = node;
+        }
+        rows
+    }
+
+    /// Indexes of the ranks of a row.
+    pub fn members(&self, row: Row) -> &[u32] {
+        let first = row.first as usize;
+        self.order.get(first..first + row.count as usize).unwrap_or_default()
+    }
+
+    /// The second after the latest one of which all reports should be there.
+    pub fn end(&self) -> u64 {
+        (self.at / SECOND).saturating_sub(LAG).max(1)
+    }
+
+    /// Number of seconds that means are of.
+    pub const fn averaged() -> u64 {
+        AVERAGED
+    }
+}
