@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 
 /// Connections that may wait to be accepted.
@@ -53,8 +54,8 @@ pub struct Config {
     pub listen: Option<String>,
     /// What it reports to.
     pub report_to: Option<Address>,
-    /// What it watches.
-    pub watch: Option<Address>,
+    /// What it watches: a viewer the root; a root that nodes cannot reach dials relays.
+    pub watch: Vec<Address>,
 }
 
 /// Raises the limit of this process's file descriptors to what the system allows, and returns it. Programs that the process
@@ -111,7 +112,7 @@ fn bind(text: &str) -> Result<TcpListener> {
 pub struct Daemon {
     member: Member,
     address: Option<SocketAddr>,
-    connection: Arc<Mutex<Connection>>,
+    connections: Vec<Arc<Mutex<Connection>>>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -142,36 +143,31 @@ impl Daemon {
         };
         let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let (stop, stopped) = watch::channel(false);
-        let connection = Arc::new(Mutex::default());
         let server = Arc::new(Server::new(tree.clone(), stopped.clone()));
         let dialer = Dialer::new(key)?;
-        let dialled = |address, connection| Dialled {
+        let dialled = |address| Dialled {
             tree: tree.clone(),
             dialer: dialer.clone(),
             address,
             own: identity.clone(),
-            connection,
+            connection: Arc::default(),
             stop: stopped.clone(),
         };
-        let report_to = config.report_to.map(|address| dialled(address, connection.clone()));
-        let watch = config.watch.map(|address| dialled(address, connection.clone()));
+        let report_to: Vec<Dialled> = config.report_to.into_iter().map(dialled).collect();
+        let watched: Vec<Dialled> = config.watch.into_iter().map(dialled).collect();
+        let all = report_to.iter().chain(&watched);
+        let connections = all.map(|dialled| dialled.connection.clone()).collect();
         let tls = tls::server(key)?;
         let job = identity.job.clone();
         let thread = std::thread::Builder::new().name("job".into()).spawn(move || {
             runtime.block_on(async {
-                let dialled = tokio::spawn(async move {
-                    let report = async {
-                        if let Some(report_to) = report_to {
-                            report_to.run(true).await;
-                        }
-                    };
-                    let watch = async {
-                        if let Some(watch) = watch {
-                            watch.run(false).await;
-                        }
-                    };
-                    tokio::join!(report, watch);
-                });
+                let mut dialled = JoinSet::new();
+                for above in report_to {
+                    dialled.spawn(above.run(true));
+                }
+                for below in watched {
+                    dialled.spawn(below.run(false));
+                }
                 if let Some(listener) = listener {
                     let (connections, accepted) = mpsc::channel(ACCEPTED);
                     let limits = Limits::of_descriptors(descriptors());
@@ -187,14 +183,14 @@ impl Daemon {
                 }
                 tick(server, stopped).await;
                 // A goodbye has its own time limit.
-                let _ = dialled.await;
+                dialled.join_all().await;
             });
             runtime.shutdown_background();
         });
         let daemon = Self {
             member,
             address,
-            connection,
+            connections,
             stop,
             thread: Some(thread.map_err(Error::Start)?),
         };
@@ -211,9 +207,13 @@ impl Daemon {
         self.member.name()
     }
 
-    /// Whether it is connected with what it reports to or watches.
-    pub fn connection(&self) -> Connection {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Whether it is connected with what it reports to, and with all that it watches, in this order.
+    pub fn connections(&self) -> Vec<Connection> {
+        let lock = |connection: &Arc<Mutex<Connection>>| {
+            let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            connection.clone()
+        };
+        self.connections.iter().map(lock).collect()
     }
 }
 

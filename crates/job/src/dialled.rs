@@ -35,7 +35,7 @@ const RELAY_REPORTS: usize = 1 << 12;
 /// Whether a daemon is connected with what it dials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Connection {
-    /// The first attempt is under way, or nothing is dialled.
+    /// The first attempt is under way.
     #[default]
     Pending,
     /// It is connected.
@@ -199,7 +199,7 @@ impl Dialled {
         let mut ups = Calls::watch(channel, ReceiverStream::new(outbox)).await?;
         self.set(Connection::Open);
         let second = Second::new(&self.dialer, &address);
-        // The other end's key allows it to be reported to, so it may speak for any node.
+        // The other end has a key that others report to, so it may speak for any node.
         let identity = Identity {
             role: Role::Root,
             name: Name::of_text(&address),

@@ -27,9 +27,9 @@ fn node(key: &Key, root: SocketAddr) -> Daemon {
 
 fn failure(daemon: &Daemon) -> String {
     let mut words = String::new();
-    wait_for("a failure", || match daemon.connection() {
+    wait_for("a failure", || match &daemon.connections()[0] {
         Connection::Failed(why) => {
-            words = why;
+            words.clone_from(why);
             true
         }
         _ => false,
@@ -101,7 +101,7 @@ fn a_key_of_a_viewer_does_not_report() {
     assert!(why.contains("does not allow"), "{why}");
     refused(&mut events, Refusal::WrongRole);
     let config = Config {
-        watch: Some(Address::Fixed(root.address().unwrap().to_string())),
+        watch: vec![Address::Fixed(root.address().unwrap().to_string())],
         ..Config::default()
     };
     let (nosy, _) = Daemon::start(&job.key(Role::Node, "a"), config).unwrap();
@@ -158,5 +158,5 @@ fn garbage_and_silence_by_the_hundred_delay_nobody() {
         }
     }
     assert_eq!(root.alive().len(), 1);
-    assert_eq!(honest.connection(), Connection::Open);
+    assert_eq!(honest.connections()[0], Connection::Open);
 }

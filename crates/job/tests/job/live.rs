@@ -127,13 +127,13 @@ fn relays_and_viewers_pass_reports_and_answers_on() {
     let (node, questions) = job.node("a", relay.address().unwrap());
     let answering = echo(questions, 40);
     let config = Config {
-        watch: Some(Address::OfFolder(folder.clone())),
+        watch: vec![Address::OfFolder(folder.clone())],
         ..Config::default()
     };
     let (viewer, _) = Daemon::start(&job.key(Role::Viewer, "screen"), config).unwrap();
     let mut events = viewer.subscribe();
     wait_for_nodes(&viewer, 2);
-    assert_eq!(viewer.connection(), Connection::Open);
+    assert_eq!(viewer.connections()[0], Connection::Open);
     node.publish(Bytes::from_static(b"sums")).unwrap();
     let reported = event(&mut events, |event| match event {
         Event::Report { node, report } => Some((node, report)),
@@ -147,7 +147,7 @@ fn relays_and_viewers_pass_reports_and_answers_on() {
     }
     // A viewer that comes late sees what is there.
     let config = Config {
-        watch: Some(Address::Fixed(root.address().unwrap().to_string())),
+        watch: vec![Address::Fixed(root.address().unwrap().to_string())],
         ..Config::default()
     };
     let (late, _) = Daemon::start(&job.key(Role::Viewer, "late"), config).unwrap();
@@ -160,6 +160,37 @@ fn relays_and_viewers_pass_reports_and_answers_on() {
         _ => None,
     });
     drop(node);
+    answering.join().unwrap();
+}
+
+#[test]
+fn a_root_that_nodes_cannot_reach_dials_them_again_and_again() {
+    let job = Job::new();
+    let daemon = |node: &str, address: &str| {
+        let config = Config {
+            info: Some(Bytes::new()),
+            listen: Some(address.to_owned()),
+            ..Config::default()
+        };
+        Daemon::start(&job.key(Role::Relay, node), config).unwrap()
+    };
+    let (a, questions) = daemon("a", "127.0.0.1:0");
+    let (b, _b_questions) = daemon("b", "127.0.0.1:0");
+    let answering = echo(questions, 2);
+    let [at_a, at_b] = [&a, &b].map(|daemon| daemon.address().unwrap().to_string());
+    let config = Config {
+        watch: [&at_a, &at_b].map(|address| Address::Fixed(address.clone())).to_vec(),
+        ..Config::default()
+    };
+    let (root, _) = Daemon::start(&job.key(Role::Root, "login"), config).unwrap();
+    wait_for_nodes(&root, 2);
+    let answer = root.query(&name("a"), Bytes::from_static(b"who"));
+    assert_eq!(answer.collect(99, LIMIT).unwrap(), b"whowho");
+    drop(b);
+    wait_for_nodes(&root, 1);
+    let (_b, _b_questions) = daemon("b", &at_b);
+    wait_for_nodes(&root, 2);
+    drop(a);
     answering.join().unwrap();
 }
 

@@ -104,11 +104,11 @@ fn a_stalled_line_is_noticed_by_both_ends() {
     wire.stall(true);
     assert_eq!(gone(&mut events, "a"), Reason::Silent);
     wait_for("the node notices", || {
-        matches!(node.connection(), Connection::Failed(_))
+        matches!(node.connections()[0], Connection::Failed(_))
     });
     wire.stall(false);
     wait_for_nodes(&root, 1);
-    assert_eq!(node.connection(), Connection::Open);
+    assert_eq!(node.connections()[0], Connection::Open);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn all_come_back_to_a_root_that_was_lost() {
     wait_for("all notice", || {
         nodes
             .iter()
-            .all(|node| matches!(node.connection(), Connection::Failed(_)))
+            .all(|node| matches!(node.connections()[0], Connection::Failed(_)))
     });
     // At the same address, and then at another one.
     let root = job.root_at(&address);
@@ -176,7 +176,7 @@ fn the_newer_daemon_of_a_node_replaces_the_older() {
     wait_for_nodes(&root, 1);
     let (new, questions) = job.node("a", address);
     let answering = echo(questions, 1);
-    wait_for("the newer connects", || new.connection() == Connection::Open);
+    wait_for("the newer connects", || new.connections()[0] == Connection::Open);
     let mut events = root.subscribe();
     // The old one's reports and its end say nothing of the node.
     wait_for("the newer reports", || {

@@ -8,4 +8,5 @@ mod intruders;
 mod kit;
 mod live;
 mod loss;
+mod node;
 mod private_keys;
