@@ -80,6 +80,7 @@ impl Authority {
                     found => return found,
                 }
             }
+            remove_expired(jobs);
             let (text, _) = Self::make(job, limit.min(MAX_LIMIT), SystemTime::now())?;
             folder.create(&[(AUTHORITY, text.as_bytes())])?;
         }
@@ -184,6 +185,15 @@ impl Authority {
     /// Removes the job's folder with its keys, at the job's end. Connections that are open stay open.
     pub fn remove(self) -> Result<()> {
         self.folder.remove()
+    }
+}
+
+/// Removes what jobs left that were killed, once their keys have expired. What cannot be removed stays.
+fn remove_expired(jobs: &Path) {
+    for folder in crate::folder::list(jobs).unwrap_or_default() {
+        if matches!(Authority::open(jobs, folder.job()), Err(Error::Expired { .. })) {
+            let _ = folder.remove();
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod link;
 mod memory;
 mod message;
 mod node_folder;
+mod participant;
 mod pulse;
 mod ranks;
 mod serve;
@@ -31,7 +32,8 @@ pub use self::identity::{Identity, MAX_NAME, Name, Role};
 pub use self::keys::{Authority, DEFAULT_LIMIT, Key, MAX_LIMIT};
 pub use self::memory::{Member, Network};
 pub use self::message::{MAX_ANSWER, MAX_INFO, MAX_QUESTION, MAX_REPORT, PART};
-pub use self::node_folder::{Lead, NodeFolder};
+pub use self::node_folder::{Lead, Membership, NodeFolder};
+pub use self::participant::{Duties, Participant, Plan, Standing, watch};
 pub use self::ranks::{Rank, RankLink, Ranks};
 pub use self::transport::{
     Alive, Answer, AnswerError, Clock, Event, Part, Question, Questions, Reason, Refusal, Reply, Subscription,

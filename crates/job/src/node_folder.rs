@@ -15,6 +15,10 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "daemon.lock";
 /// The socket at which ranks hand their sums over.
 const SOCKET: &str = "daemon.sock";
+/// Locked, shared, by all that take part.
+const MEMBERS: &str = "members";
+/// Present if the job's first rank is, or was, on this node.
+const FIRST: &str = "first";
 /// Longer names of jobs are cut: a socket's path has at most 107 bytes.
 const MAX_NAME: usize = 32;
 /// Attempts to lock a file that others remove meanwhile.
@@ -59,18 +63,56 @@ impl NodeFolder {
         self.path.join(SOCKET)
     }
 
+    /// Notes that the job's first rank is on this node.
+    pub(crate) fn mark_first(&self) -> Result<()> {
+        let path = self.path.join(FIRST);
+        let made = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        made.map(drop).map_err(Error::file("create", &path))
+    }
+
+    /// Whether it is, or was.
+    pub(crate) fn is_first(&self) -> bool {
+        self.path.join(FIRST).exists()
+    }
+
+    /// Takes part; the processes of a node that do so know which of them is the last.
+    ///
+    /// Errors: the file of those who take part cannot be used.
+    pub fn join(&self) -> Result<Membership> {
+        let found = self.locked(MEMBERS, |file| {
+            if file.try_lock().is_ok() {
+                // Alone: what an earlier job of this name left when it was killed says nothing.
+                let _ = std::fs::remove_file(self.path.join(FIRST));
+            }
+            file.lock_shared().map(|()| true)
+        })?;
+        let path = self.path.join(MEMBERS);
+        let busy = || Error::file("lock", &path)(io::ErrorKind::ResourceBusy.into());
+        found.map(Membership).ok_or_else(busy)
+    }
+
     /// Makes this process the node's daemon, unless another one is: then `None`. It does not wait.
     ///
     /// Errors: the lock file cannot be used.
     pub fn try_lead(&self) -> Result<Option<Lead>> {
-        let path = self.path.join(LOCK);
+        let try_lock = |file: &File| match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        };
+        let lock = self.locked(LOCK, try_lock)?;
+        let folder = self.clone();
+        Ok(lock.map(|lock| Lead { folder, _lock: lock }))
+    }
+
+    /// A locked file of the folder; both are made if they are not there. `None` if `lock` says no.
+    fn locked(&self, name: &str, lock: impl Fn(&File) -> io::Result<bool>) -> Result<Option<File>> {
+        let path = self.path.join(name);
         for _ in 0..ATTEMPTS {
-            match try_lock(&path) {
-                Ok(Some(lock)) if is_at(&lock, &path) => {
-                    let folder = self.clone();
-                    return Ok(Some(Lead { folder, _lock: lock }));
-                }
-                // The former daemon has removed it.
+            let locked = open(&path).and_then(|file| Ok(lock(&file)?.then_some(file)));
+            match locked {
+                Ok(Some(file)) if is_at(&file, &path) => return Ok(Some(file)),
+                // The last process has removed it.
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -84,16 +126,21 @@ impl NodeFolder {
     }
 }
 
-/// Opens a file and locks it; `None` if another process has it.
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
+fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(flags.bits() as i32).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+    options.custom_flags(flags.bits() as i32).open(path)
+}
+
+/// This process takes part, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Membership(File);
+
+impl Membership {
+    /// Ends it. True if no other process takes part.
+    pub fn is_last(self) -> bool {
+        self.0.try_lock().is_ok()
     }
 }
 
@@ -122,6 +169,8 @@ impl Lead {
     pub fn remove(self) {
         // The lock file is the last: who locks it then sees that it is at no path.
         let _ = std::fs::remove_file(self.folder.socket());
+        let _ = std::fs::remove_file(self.folder.path.join(FIRST));
+        let _ = std::fs::remove_file(self.folder.path.join(MEMBERS));
         let _ = std::fs::remove_file(self.folder.path.join(LOCK));
         let _ = std::fs::remove_dir(&self.folder.path);
     }
@@ -161,6 +210,23 @@ mod tests {
         second.remove();
         assert!(!folder.path().exists());
         assert!(folder.try_lead().unwrap().is_some(), "it is made again");
+    }
+
+    #[test]
+    fn the_last_of_a_node_knows_that_it_is() {
+        let base = Base::new("last");
+        let folder = NodeFolder::open(&base.0, &Name::new("77").unwrap()).unwrap();
+        let [a, b, c] = [(), (), ()].map(|()| folder.join().unwrap());
+        folder.mark_first().unwrap();
+        assert!(!b.is_last());
+        // One that was killed says nothing.
+        drop(a);
+        let d = folder.join().unwrap();
+        assert!(folder.is_first());
+        drop(c);
+        assert!(d.is_last());
+        let _later = folder.join().unwrap();
+        assert!(!folder.is_first(), "that was another job");
     }
 
     #[test]

@@ -36,7 +36,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a rank's connection may take for its bytes before it is made again.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a rank has handed over.
+/// What the roctop of a rank has handed over.
 #[derive(Clone, Debug)]
 pub struct Rank {
     /// Process id of its roctop.

@@ -10,3 +10,4 @@ mod live;
 mod loss;
 mod node;
 mod private_keys;
+mod whole;

@@ -95,6 +95,14 @@ fn an_authority_whose_time_is_over_is_replaced() {
     std::thread::sleep(Duration::from_secs(2));
     let opened = Authority::open(&folder.jobs(), &name("77")).map(drop);
     assert!(matches!(opened, Err(Error::Expired { .. })));
+    // That of another job goes when a new one is made.
+    Authority::open_or_create(&folder.jobs(), &name("78"), DAY).unwrap();
+    let names: Vec<_> = list(&folder.jobs())
+        .unwrap()
+        .into_iter()
+        .map(|job| job.job().clone())
+        .collect();
+    assert_eq!(names, [name("78")]);
     let second = make(DAY);
     assert!(second.expires() > expires + DAY / 2);
     assert_eq!(make(DAY).expires(), second.expires(), "a valid one stays");
