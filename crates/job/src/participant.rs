@@ -26,10 +26,15 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Questions that are answered at a time.
 const MAX_ANSWERS: usize = 8;
 
+fn boottime() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
 /// What a process does for its node while it is its daemon.
 pub trait Duties: Send + Sync {
     /// The report of the node from the sums of its ranks; none if there is nothing to report. At most
-    /// [`crate::MAX_REPORT`] bytes; 10 KB are usual.
+    /// [`crate::MAX_REPORT`] bytes; 10 KB are usual. It is called in the middle of each second of CLOCK_BOOTTIME.
     fn reduce(&self, ranks: &[Rank]) -> Option<Bytes>;
 
     /// Answers a question to the node. It may take long: it has its own thread.
@@ -112,7 +117,8 @@ impl Participant {
         })
     }
 
-    /// Hands this rank's sums over. It never waits.
+    /// Hands this rank's sums over. It never waits. Who does so once as each second of CLOCK_BOOTTIME begins has all of them
+    /// in the node's reports; of several in a second, the latest is.
     ///
     /// Errors: they are longer than [`crate::MAX_REPORT`].
     pub fn publish(&self, sums: Bytes) -> Result<()> {
@@ -141,7 +147,8 @@ struct Leading {
     network: Option<Running>,
     ranks: Ranks,
     lead: Lead,
-    reported: Option<Instant>,
+    /// The second of CLOCK_BOOTTIME of the last report.
+    reported: Option<u64>,
     tried: Option<Instant>,
 }
 
@@ -211,9 +218,11 @@ impl Candidate {
         while let Some(question) = network.questions.try_next() {
             answer(&self.duties, &self.answers, question, leading.ranks.current());
         }
-        if leading.reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
-            leading.reported = Some(Instant::now());
-            if let Some(report) = self.duties.reduce(&leading.ranks.current()) {
+        // Ranks that hand over as a second begins are all there by its middle, each once.
+        let second = boottime().saturating_sub(REPORT_INTERVAL / 2).as_secs();
+        if leading.reported != Some(second) {
+            leading.reported = Some(second);
+            if let Some(report) = self.duties.reduce(&leading.ranks.take()) {
                 network.transport.publish(report)?;
             }
         }

@@ -45,10 +45,17 @@ pub struct Rank {
     pub hello: Bytes,
     /// Its latest sums.
     pub sums: Option<Bytes>,
+    /// Whether they came since the ranks were taken last.
+    pub is_new: bool,
     /// When they came; when it connected, if there are none.
     pub at: Instant,
     /// Since when it is there no more.
     pub left: Option<Instant>,
+}
+
+/// Whether a rank is there, or left in the last minute.
+fn is_shown(rank: &Rank) -> bool {
+    rank.left.is_none_or(|left| left.elapsed() < LEFT_FOR)
 }
 
 type Table = Arc<Mutex<BTreeMap<u64, Rank>>>;
@@ -108,9 +115,23 @@ impl Ranks {
 
     /// The ranks of this node in the order in which they came, with those that left in the last minute.
     pub fn current(&self) -> Vec<Rank> {
+        lock(&self.table)
+            .values()
+            .filter(|rank| is_shown(rank))
+            .cloned()
+            .collect()
+    }
+
+    /// The same for a report: the sums are not new any more, and ranks that left long ago are forgotten.
+    pub fn take(&self) -> Vec<Rank> {
         let mut table = lock(&self.table);
-        table.retain(|_, rank| rank.left.is_none_or(|left| left.elapsed() < LEFT_FOR));
-        table.values().cloned().collect()
+        table.retain(|_, rank| is_shown(rank));
+        let taken = |rank: &mut Rank| {
+            let taken = rank.clone();
+            rank.is_new = false;
+            taken
+        };
+        table.values_mut().map(taken).collect()
     }
 }
 
@@ -181,6 +202,7 @@ async fn receive(mut stream: UnixStream, id: u64, table: &Table) -> io::Result<(
         pid: peer.pid().unwrap_or_default().unsigned_abs(),
         hello,
         sums: None,
+        is_new: false,
         at: Instant::now(),
         left: None,
     };
@@ -189,6 +211,7 @@ async fn receive(mut stream: UnixStream, id: u64, table: &Table) -> io::Result<(
         let sums = read(&mut stream, MAX_REPORT).await?;
         if let Some(rank) = lock(table).get_mut(&id) {
             rank.sums = Some(sums);
+            rank.is_new = true;
             rank.at = Instant::now();
         }
         sleep(SUMS_INTERVAL).await;

@@ -32,13 +32,39 @@ fn process_of_a_node() {
     }
 }
 
+/// The process of a root; other tests start it. It writes its address into the job's folder.
+#[test]
+#[ignore = "a process that other tests start"]
+fn process_of_a_root() {
+    let Ok(jobs) = std::env::var(JOBS) else { return };
+    let authority = Authority::open(jobs.as_ref(), &name("77")).unwrap();
+    let config = Config {
+        listen: Some("127.0.0.1:0".into()),
+        ..Config::default()
+    };
+    let (root, _) = Daemon::start(&authority.issue(Role::Root, &name("login")).unwrap(), config).unwrap();
+    authority
+        .folder()
+        .set_root(&root.address().unwrap().to_string())
+        .unwrap();
+    std::thread::sleep(3 * LIMIT);
+}
+
 struct Process(Child);
 
 impl Process {
     fn of_a_node(job: &Job, root: &Daemon) -> Self {
+        Self::start(job, "loss::process_of_a_node", &root.address().unwrap().to_string())
+    }
+
+    fn of_a_root(job: &Job) -> Self {
+        Self::start(job, "loss::process_of_a_root", "")
+    }
+
+    fn start(job: &Job, test: &str, address: &str) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "loss::process_of_a_node"])
-            .env(ADDRESS, root.address().unwrap().to_string())
+            .args(["--ignored", "--exact", test])
+            .env(ADDRESS, address)
             .env(JOBS, job.folder.jobs())
             .stdout(Stdio::null())
             .spawn();
@@ -165,6 +191,42 @@ fn all_come_back_to_a_root_that_was_lost() {
     folder.set_root(&other.address().unwrap().to_string()).unwrap();
     drop(root);
     wait_for_nodes(&other, 20);
+}
+
+#[test]
+fn a_killed_or_stopped_root_blocks_no_node_and_all_come_back() {
+    let job = Job::new();
+    let nodes: Vec<_> = (0..10)
+        .map(|n| {
+            let config = Config {
+                info: Some(Bytes::new()),
+                report_to: Some(Address::OfFolder(job.authority.folder().clone())),
+                ..Config::default()
+            };
+            Daemon::start(&job.key(Role::Node, &format!("n{n}")), config).unwrap().0
+        })
+        .collect();
+    let all = |is_open: bool| {
+        wait_for(if is_open { "all connect" } else { "all notice" }, || {
+            let began = Instant::now();
+            for node in &nodes {
+                node.publish(Bytes::from(vec![1; 10 << 10])).unwrap();
+            }
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            let is_as_expected = |node: &Daemon| (node.connections()[0] == Connection::Open) == is_open;
+            nodes.iter().all(is_as_expected)
+        });
+    };
+    let root = Process::of_a_root(&job);
+    all(true);
+    root.signal(Signal::STOP);
+    all(false);
+    root.signal(Signal::CONT);
+    all(true);
+    root.signal(Signal::KILL);
+    all(false);
+    let _root = Process::of_a_root(&job);
+    all(true);
 }
 
 #[test]

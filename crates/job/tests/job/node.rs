@@ -66,8 +66,11 @@ fn a_killed_daemon_is_replaced_and_ranks_hand_over_to_the_next() {
     wait_for("all ranks", || sums(&daemon) == expected);
     assert!(began.elapsed() < LIMIT);
     assert!(daemon.current().iter().all(|rank| rank.pid == std::process::id()));
+    let new = |ranks: Vec<roctop_job::Rank>| ranks.iter().filter(|rank| rank.is_new).count();
+    assert_eq!((new(daemon.take()), new(daemon.take())), (8, 0));
     ranks[0].publish(Bytes::from_static(b"new")).unwrap();
     wait_for("new sums", || sums(&daemon)[0].1.as_deref() == Some(b"new"));
+    assert_eq!((new(daemon.current()), new(daemon.take())), (1, 1));
     drop(ranks);
     wait_for("all have left", || {
         daemon.current().iter().all(|rank| rank.left.is_some())
