@@ -178,6 +178,24 @@ impl Folder {
         }
     }
 
+    /// Removes it if `is_over` says so of it. Another process may do the same and make a new one at any moment; that one stays.
+    pub(crate) fn retire(&self, is_over: impl FnOnce(&Path) -> bool) -> Result<()> {
+        let jobs = self.path.parent().unwrap_or(Path::new("/"));
+        let aside = jobs.join(unused("old"));
+        match std::fs::rename(&self.path, &aside) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            moved => moved.map_err(Error::file("remove", &self.path))?,
+        }
+        if is_over(&aside) {
+            return std::fs::remove_dir_all(&aside).map_err(Error::file("remove", &aside));
+        }
+        // It was new. If there is a newer one, that counts.
+        if std::fs::rename(&aside, &self.path).is_err() {
+            let _ = std::fs::remove_dir_all(&aside);
+        }
+        Ok(())
+    }
+
     /// Writes the root's address, `HOST:PORT`; nodes read it at each dial.
     pub fn set_root(&self, address: &str) -> Result<()> {
         check(&self.path, true)?;

@@ -76,7 +76,7 @@ impl Authority {
         for _ in 0..3 {
             if folder.is_present()? {
                 match Self::open(jobs, job) {
-                    Err(Error::Expired { .. }) => folder.remove()?,
+                    Err(Error::Expired { .. }) => retire_expired(&folder)?,
                     found => return found,
                 }
             }
@@ -192,9 +192,18 @@ impl Authority {
 fn remove_expired(jobs: &Path) {
     for folder in crate::folder::list(jobs).unwrap_or_default() {
         if matches!(Authority::open(jobs, folder.job()), Err(Error::Expired { .. })) {
-            let _ = folder.remove();
+            let _ = retire_expired(&folder);
         }
     }
+}
+
+/// Removes a folder whose authority has expired.
+fn retire_expired(folder: &Folder) -> Result<()> {
+    folder.retire(|path| {
+        let bytes = read_private(&path.join(AUTHORITY)).unwrap_or_default();
+        let expires = std::str::from_utf8(&bytes).ok().and_then(expiry);
+        expires.is_none_or(|expires| expires <= SystemTime::now())
+    })
 }
 
 /// A key of a node, of the root or of a viewer, with its certificate and that of the job's authority.

@@ -2,6 +2,7 @@
 
 use crate::Name;
 use roctop_ring::session::RANKS;
+use std::time::Duration;
 
 /// Who sets a rank's variable, and the variable of the rank among those of the node, if there is one.
 const LAUNCHERS: [(&str, &str, Option<&str>); 12] = [
@@ -87,6 +88,20 @@ pub fn placement(variable: &dyn Fn(&str) -> Option<String>, host: &str) -> Place
     }
 }
 
+/// How much longer than the job's limit keys are valid: schedulers give programs time to end.
+const GRACE: Duration = Duration::from_mins(10);
+
+/// How long the job may go on, if its scheduler says so. `now` is CLOCK_REALTIME, seconds.
+pub fn limit(variable: &dyn Fn(&str) -> Option<String>, now: u64) -> Option<Duration> {
+    let seconds = |name: &str| variable(name)?.trim().parse::<u64>().ok();
+    let rest = match seconds("SLURM_JOB_END_TIME") {
+        Some(end) => end.saturating_sub(now),
+        // Of the whole job: its begin is not known.
+        None => seconds("PBS_WALLTIME")?,
+    };
+    Some(Duration::from_secs(rest).saturating_add(GRACE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +180,22 @@ mod tests {
             (None, None, 0, None)
         );
         assert_eq!(&*of("PBS_JOBID=12.server").job.unwrap(), "12.server");
+    }
+
+    #[test]
+    fn the_limit_is_that_of_the_scheduler() {
+        let of = |set: &'static [(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            limit(&variable, 1_000_000)
+        };
+        let minutes = |minutes| Some(Duration::from_mins(minutes));
+        assert_eq!(of(&[("SLURM_JOB_END_TIME", "1003600")]), minutes(70));
+        assert_eq!(of(&[("SLURM_JOB_END_TIME", "9"), ("PBS_WALLTIME", "60")]), minutes(10));
+        assert_eq!(of(&[("PBS_WALLTIME", "60")]), minutes(11));
+        assert_eq!(of(&[("PBS_WALLTIME", "1:00")]), None);
     }
 
     #[test]

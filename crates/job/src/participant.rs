@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Between two looks whether the node has a daemon.
 const LOOK: Duration = Duration::from_millis(250);
@@ -157,6 +157,8 @@ struct Running {
     transport: Arc<dyn Transport>,
     questions: Questions,
     is_root: bool,
+    /// When its key expires; never without a network.
+    expires: Option<SystemTime>,
 }
 
 struct Candidate {
@@ -202,7 +204,10 @@ impl Candidate {
             return Ok(());
         };
         let is_root = self.plan.listen.is_some() && self.folder.is_first();
-        let is_as_due = |network: &Running| network.is_root == is_root;
+        // A job may take longer than its keys: then all begin again, with new ones.
+        let now = SystemTime::now();
+        let is_as_due =
+            |network: &Running| network.is_root == is_root && network.expires.is_none_or(|expires| now < expires);
         if !leading.network.as_ref().is_some_and(is_as_due) {
             // What fails, as a full file system, is tried again with the reports.
             if leading.tried.is_some_and(|tried| tried.elapsed() < REPORT_INTERVAL) {
@@ -273,6 +278,7 @@ fn connect(plan: &Plan, is_root: bool) -> Result<Running> {
             transport: Arc::new(member),
             questions,
             is_root: false,
+            expires: None,
         });
     };
     let authority = Authority::open_or_create(&plan.jobs, &plan.job, plan.limit)?;
@@ -296,6 +302,7 @@ fn connect(plan: &Plan, is_root: bool) -> Result<Running> {
         transport: Arc::new(daemon),
         questions,
         is_root,
+        expires: Some(authority.expires()),
     })
 }
 

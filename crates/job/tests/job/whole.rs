@@ -2,8 +2,9 @@
 
 use crate::kit::{DAY, LIMIT, Temporary, event, name, wait_for, wait_for_nodes};
 use bytes::Bytes;
-use roctop_job::{Daemon, Duties, Event, Participant, Plan, Question, Rank, Transport, list, watch};
+use roctop_job::{Authority, Daemon, Duties, Event, Participant, Plan, Question, Rank, Transport, list, watch};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A node's report is the hellos of its ranks with sums; an answer is the question and the number of ranks.
 struct Hellos;
@@ -28,13 +29,17 @@ struct Job(Temporary);
 
 impl Job {
     fn rank(&self, node: &str, letter: u8, listen: Option<&str>) -> Participant {
+        self.rank_for(node, letter, listen, DAY)
+    }
+
+    fn rank_for(&self, node: &str, letter: u8, listen: Option<&str>, limit: Duration) -> Participant {
         let plan = Plan {
             jobs: self.0.jobs(),
             base: self.0.0.join(node),
             job: name("77"),
             node: name(node),
             is_first: letter == b'a',
-            limit: DAY,
+            limit,
             listen: listen.map(str::to_owned),
             info: Bytes::from_static(b"8 GPUs"),
         };
@@ -96,6 +101,28 @@ fn a_job_goes_on_when_daemons_and_the_root_are_lost() {
     for node in ["n1", "n2"] {
         assert!(!job.0.0.join(node).join("job-77").exists());
     }
+}
+
+#[test]
+fn a_job_that_takes_longer_than_its_keys_goes_on() {
+    let job = Job(Temporary::new());
+    let limit = Duration::from_secs(4);
+    let ranks = [("n1", b'a'), ("n2", b'b'), ("n3", b'c')];
+    let _ranks = ranks.map(|(node, letter)| job.rank_for(node, letter, Some("127.0.0.1"), limit));
+    let screen = |after: Option<std::time::SystemTime>| {
+        let mut expires = None;
+        wait_for("keys", || {
+            let authority = Authority::open(&job.0.jobs(), &name("77")).ok();
+            expires = authority.map(|authority| authority.expires());
+            expires > after
+        });
+        (watch(&job.0.jobs(), &name("77")).unwrap(), expires)
+    };
+    let (before, expires) = screen(None);
+    wait_for_nodes(&before, 3);
+    drop(before);
+    let (after, _) = screen(expires);
+    wait_for_nodes(&after, 3);
 }
 
 #[test]
