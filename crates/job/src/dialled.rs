@@ -129,15 +129,24 @@ impl Dialled {
         let mut pause = FIRST_PAUSE;
         while !*self.stop.borrow() {
             let began = Instant::now();
-            let attempt = if is_report {
-                self.report().await
-            } else {
-                self.watch().await
+            let mut stop = self.stop.clone();
+            // An attempt that does not notice the end, as it waits for the other side, is broken off.
+            let over = async {
+                let _ = stop.wait_for(|stop| *stop).await;
+                sleep(GOODBYE + GOODBYE / 2).await;
             };
-            let error = match attempt {
-                Ok(()) => return,
-                Err(error) => error,
+            let attempt = async {
+                if is_report {
+                    self.report().await
+                } else {
+                    self.watch().await
+                }
             };
+            let attempt = tokio::select! {
+                attempt = attempt => attempt,
+                () = over => return,
+            };
+            let Err(error) = attempt else { return };
             self.set(Connection::Failed(words(&error)));
             if began.elapsed() > GOOD {
                 pause = FIRST_PAUSE;

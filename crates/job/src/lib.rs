@@ -1,4 +1,16 @@
 //! The network of a job: keys, the daemons of its nodes, the root that they report to.
+//!
+//! [`Participant`] is what each rank's roctop starts, [`watch`] what a screen does, [`Transport`] what both see of the job.
+//! [`Daemon`] is a process of the network with anything to report, listen and watch; [`Network`] is a job in one process.
+//!
+//! **Who is kept out.** Other users; the processes of one user trust each other. Each job has a certificate authority in a folder
+//! that the user alone can read; what is open to others is not used. Both ends of a connection show a key of the job (TLS 1.3)
+//! before a byte is read as a message. A key names its node, and nobody reports for another with it, except a relay. Keys
+//! expire with the job, and go when it ends. A root listens at one address that is named. Connections without a key cost a
+//! handshake at most, with limits of time and number, and are reported with the reason and their address.
+//!
+//! **What is bounded.** Messages, names, nodes, questions under way, and all that waits for someone who does not read. A process
+//! that stops delays nobody: reports to it are left out and counted.
 #![forbid(unsafe_code)]
 
 mod accept;

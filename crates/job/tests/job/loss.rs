@@ -138,6 +138,18 @@ fn a_stalled_line_is_noticed_by_both_ends() {
 }
 
 #[test]
+fn a_daemon_ends_at_once_whatever_it_waits_for() {
+    let job = Job::new();
+    // It takes connections, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (node, _questions) = job.node("a", silent.local_addr().unwrap());
+    let _accepted = silent.accept().unwrap();
+    let began = Instant::now();
+    drop(node);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[test]
 fn a_root_that_does_not_read_blocks_no_node() {
     let job = Job::new();
     let root = job.root();
