@@ -10,11 +10,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The lock of the node's daemon.
 const LOCK: &str = "daemon.lock";
 /// The socket at which ranks hand their sums over.
 const SOCKET: &str = "daemon.sock";
+/// Of the names of the folders.
+const PREFIX: &str = "job-";
+/// Age after which a folder that nobody takes part in is removed.
+const UNUSED_FOR: Duration = Duration::from_secs(10);
 /// Locked, shared, by all that take part.
 const MEMBERS: &str = "members";
 /// Present if the job's first rank is, or was, on this node.
@@ -32,12 +37,12 @@ pub struct NodeFolder {
 
 fn folder_name(job: &Name) -> String {
     if job.len() <= MAX_NAME {
-        return format!("job-{job}");
+        return format!("{PREFIX}{job}");
     }
     let mut hasher = DefaultHasher::new();
     job.hash(&mut hasher);
     // Another version of roctop may hash in another way: its processes are not of one job with these.
-    format!("job-{}-{:016x}", &job[..MAX_NAME - 17], hasher.finish())
+    format!("{PREFIX}{}-{:016x}", &job[..MAX_NAME - 17], hasher.finish())
 }
 
 impl NodeFolder {
@@ -50,6 +55,7 @@ impl NodeFolder {
         for folder in [base, &path] {
             session::private_dir(folder, own).map_err(Error::file("use", folder))?;
         }
+        remove_unused(base, &path);
         Ok(Self { path })
     }
 
@@ -123,6 +129,25 @@ impl NodeFolder {
             }
         }
         Ok(None)
+    }
+}
+
+/// Removes the folders of other jobs that nobody takes part in any more, since all processes were killed.
+fn remove_unused(base: &Path, own: &Path) {
+    let entries = std::fs::read_dir(base).into_iter().flatten().flatten();
+    let names = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for path in names.map(|entry| entry.path()).filter(|path| path != own) {
+        let modified = path.symlink_metadata().and_then(|facts| facts.modified());
+        let age = modified.map(|modified| modified.elapsed().unwrap_or_default());
+        // One that begins has not joined yet.
+        if !age.is_ok_and(|age| age > UNUSED_FOR) {
+            continue;
+        }
+        let members = path.join(MEMBERS);
+        match open(&members) {
+            Ok(file) if file.try_lock().is_ok() => drop(std::fs::remove_dir_all(&path)),
+            _ => {}
+        }
     }
 }
 
@@ -227,6 +252,28 @@ mod tests {
         assert!(d.is_last());
         let _later = folder.join().unwrap();
         assert!(!folder.is_first(), "that was another job");
+    }
+
+    #[test]
+    fn what_killed_jobs_left_is_removed() {
+        let base = Base::new("unused");
+        let open = |job: &str| NodeFolder::open(&base.0, &Name::new(job).unwrap()).unwrap();
+        let [left, new, alive] = ["left", "new", "alive"].map(open);
+        let _membership = alive.join().unwrap();
+        let _lead = alive.try_lead().unwrap().unwrap();
+        for folder in [&left, &new] {
+            drop(folder.join().unwrap());
+            folder.mark_first().unwrap();
+        }
+        let session = base.0.join("session");
+        std::fs::create_dir(&session).unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * UNUSED_FOR;
+        for path in [left.path(), alive.path(), &session] {
+            File::open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        let own = open("own");
+        let is_there = [left.path(), new.path(), alive.path(), own.path(), &session].map(Path::exists);
+        assert_eq!(is_there, [false, true, true, true, true]);
     }
 
     #[test]
