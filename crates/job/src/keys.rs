@@ -248,8 +248,11 @@ impl Key {
     ///
     /// Errors: the file is not the user's alone, has no key, or its time is over.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = read_private(path)?;
-        Self::of_text(&bytes).map_err(|why| Error::NoKey {
+        Self::of_bytes(path, &read_private(path)?)
+    }
+
+    pub(crate) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        Self::of_text(bytes).map_err(|why| Error::NoKey {
             path: path.to_owned(),
             why,
         })?

@@ -19,6 +19,8 @@ mod dial;
 mod dialled;
 mod error;
 mod folder;
+#[doc(hidden)]
+pub mod foreign_bytes;
 mod identity;
 mod keys;
 pub mod launcher;

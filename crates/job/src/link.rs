@@ -72,7 +72,7 @@ impl Receiver<'_> {
         }
     }
 
-    fn take(&self, kind: up::Kind) -> Result<(), Refusal> {
+    pub(crate) fn take(&self, kind: up::Kind) -> Result<(), Refusal> {
         let node = |text: &str| name(text).map_err(|_| Refusal::BadMessage);
         match kind {
             up::Kind::Hello(hello) if hello.version != VERSION => Err(Refusal::Version),

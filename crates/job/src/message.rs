@@ -219,60 +219,6 @@ pub(crate) fn bounded(what: &'static str, bytes: &Bytes, limit: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prost::Message;
-
-    /// xorshift64.
-    fn next(state: &mut u64) -> u64 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        *state
-    }
-
-    #[test]
-    fn random_bytes_decode_or_are_errors() {
-        let samples: Vec<Vec<u8>> = vec![
-            Up::from(up::Kind::Hello(up::Hello {
-                version: VERSION,
-                node: "n01".into(),
-                generation: 7,
-                info: Bytes::from_static(b"info"),
-            }))
-            .encode_to_vec(),
-            Up::from(up::Kind::Pong(up::Pong { sent: 1, received: 2 })).encode_to_vec(),
-            Down::from(down::Kind::Question(down::Question {
-                id: 1,
-                node: "n".into(),
-                payload: Bytes::from_static(b"top kernels"),
-            }))
-            .encode_to_vec(),
-            Chunk {
-                id: 3,
-                kind: Some(chunk::Kind::Data(Bytes::from_static(b"rows"))),
-            }
-            .encode_to_vec(),
-        ];
-        let mut state = 0x9e37_79b9_7f4a_7c15;
-        let mut decoded = 0;
-        for round in 0..60_000 {
-            let mut bytes = if round % 2 == 0 {
-                samples[round / 2 % samples.len()].clone()
-            } else {
-                (0..next(&mut state) % 40).map(|_| next(&mut state) as u8).collect()
-            };
-            if !bytes.is_empty() {
-                let at = next(&mut state) as usize % bytes.len();
-                bytes[at] = next(&mut state) as u8;
-                bytes.truncate(1 + next(&mut state) as usize % bytes.len());
-            }
-            decoded += usize::from(Up::decode(&*bytes).is_ok());
-            decoded += usize::from(Down::decode(&*bytes).is_ok());
-            decoded += usize::from(Chunk::decode(&*bytes).is_ok());
-            decoded += usize::from(Empty::decode(&*bytes).is_ok());
-        }
-        // Some do, or the test would show nothing.
-        assert!(decoded > 1000, "{decoded}");
-    }
 
     #[test]
     fn texts_of_others_are_short_and_without_controls() {
