@@ -9,6 +9,10 @@ use roctop::kernel_descriptor::{self, Descriptor};
 use roctop::kernel_name::{demangle, truncate};
 use roctop::model::ask::tool::{self, Call};
 use roctop::model::ask::{Id, Question};
+use roctop::model::job::{
+    ArrivalSums, CommunicatorPart, Job, KernelSums, NodeClock, RankReport, RankSums, Reducer, decode_node, decode_rank,
+    encode_rank, name_id,
+};
 use roctop::model::trigger::{Condition, Watch};
 use roctop::model::{Fresh, Options, Snapshot};
 use roctop::pc_sampling::SamplingRequest;
@@ -23,7 +27,7 @@ use roctop::sysfs::{Metric, Sample, fdinfo, store, text};
 use roctop::ui::ask::{Source, answer};
 use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
-use roctop::ui::{Msg, Ui, update};
+use roctop::ui::{Msg, Ui, export, update};
 use roctop_scenario::Scenario;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -121,6 +125,7 @@ parsers! {
         r#"{"name":"compare","arguments":{"times":"step 1 with 2","where":null,"limit":""}}"#,
         r#"{"name":"ask","arguments":{"question":"slowest copies limit 3"}}"#, r#"{"name":"list"}"#,
     ];
+    job_report: job_reports();
 }
 
 /// The headers of a program.
@@ -428,6 +433,72 @@ fn tool_call(bytes: &[u8]) {
     }
     let texts = tool::marked(json!([marked])).to_string();
     assert!(!texts.chars().any(char::is_control));
+}
+
+/// The reports of a rank, and of a node with two of them.
+fn job_reports() -> [Vec<u8>; 2] {
+    let report = |rank| RankReport {
+        sums: RankSums {
+            rank,
+            size: 2,
+            begin: 1_000_000_000,
+            length: 1_000_000_000,
+            busy: 700_000_000,
+            kernels: vec![KernelSums {
+                name: name_id("gemm"),
+                count: 9,
+                total: 600_000_000,
+            }],
+            communicators: vec![CommunicatorPart {
+                identity: 7,
+                rank,
+                size: 2,
+                reached: 5,
+                pending: None,
+                arrivals: vec![ArrivalSums {
+                    sequence: 4,
+                    at: -5,
+                    took: 90_000,
+                    by_kernel: true,
+                }],
+            }],
+            doing: "in hipStreamSynchronize for 3.2 s".into(),
+            ..RankSums::default()
+        },
+        names: vec![(name_id("gemm"), "gemm".into())],
+    };
+    let mut reducer = Reducer::new("node");
+    (0..2).for_each(|rank| reducer.take(report(rank)));
+    [encode_rank(&report(0)), reducer.report(2_000_000_000)]
+}
+
+/// What decodes can be added up, compared and shown.
+fn job_report(bytes: &[u8]) {
+    if let Ok(report) = decode_rank(bytes) {
+        let again = decode_rank(&encode_rank(&report)).expect("what was read is written alike");
+        // A number that is none equals nothing.
+        assert_eq!(encode_rank(&again), encode_rank(&report));
+    }
+    let Ok(report) = decode_node(bytes) else { return };
+    let now = report.at.saturating_add(1_000_000_000);
+    let mut job = Job::new("job");
+    job.node(0, "a");
+    for (node, clock) in [(0, 0), (1, i64::MAX), (2, i64::MIN)] {
+        job.clock(
+            node,
+            NodeClock {
+                offset: clock,
+                error: 5,
+            },
+        );
+        job.report(node, report.clone(), now);
+    }
+    job.gone(1, now);
+    let snap = Arc::new(job.values(now).snapshot());
+    let mut ui = Ui::new(snap.mode);
+    update(&mut ui, &snap, Msg::Resize(120, 36));
+    let (_, files) = export::all(&ui, &snap);
+    assert!(files.iter().all(|file| !file.1.is_empty()));
 }
 
 /// A directory that is removed with its thread.

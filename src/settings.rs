@@ -18,7 +18,7 @@ use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
 use crate::query::{Filter, with_presets};
 use crate::ui::key::Key;
-use crate::ui::keymap::{KEYMAP, Keys};
+use crate::ui::keymap::{KEYMAP, Keys, Scope};
 use crate::ui::time::Motion;
 use crate::ui::{ColumnId, Marks, Pane};
 use regex::Regex;
@@ -286,7 +286,7 @@ fn short(message: &str) -> String {
 pub fn printed() -> String {
     let mut out = DEFAULT.trim_end().to_string();
     out += "\n\n# Actions and their keys; an action that is named here has these keys and no others.\n[keys]\n";
-    for binding in KEYMAP {
+    for binding in KEYMAP.iter().filter(|binding| binding.scope != Scope::Job) {
         let keys: Vec<String> = binding
             .keys
             .iter()

@@ -74,11 +74,9 @@ pub enum Glyphs {
 }
 
 fn view(text: &str) -> Result<Tab, String> {
-    let known = Tab::ALL
-        .into_iter()
-        .find(|tab| tab.row().word.eq_ignore_ascii_case(text));
+    let known = Tab::of_program().find(|tab| tab.row().word.eq_ignore_ascii_case(text));
     known.ok_or_else(|| {
-        let names: Vec<&str> = Tab::ALL.iter().map(|tab| tab.row().word).collect();
+        let names: Vec<&str> = Tab::of_program().map(|tab| tab.row().word).collect();
         format!("views are {}", names.join(", "))
     })
 }

@@ -123,7 +123,15 @@ fn the_kept_inputs_of_the_fuzzer_are_survived() {
         (parser.read)(rest);
         read.insert(parser.name);
     }
-    for name in ["answer_id", "ask_request", "condition", "name", "question", "tool_call"] {
+    for name in [
+        "answer_id",
+        "ask_request",
+        "condition",
+        "job_report",
+        "name",
+        "question",
+        "tool_call",
+    ] {
         assert!(read.contains(name), "no kept input for {name}");
     }
 }

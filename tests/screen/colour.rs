@@ -19,7 +19,7 @@ fn nothing_is_told_by_colour_alone() {
     for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
         let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
-            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
+            for View { key, word: view, .. } in Tab::of_program().map(Tab::row) {
                 let mut driven = Driven::new(snap.clone(), size);
                 driven.typed(&key.to_string());
                 let coloured = painted(&mut driven, "dark", Depth::True);
@@ -65,7 +65,7 @@ fn what_a_colour_warns_of_has_a_sign_in_its_row() {
     for (scenario, until) in [("training", 20_050), ("killed", 2_000)] {
         let snap = snapshot(scenario, Mode::Live, until);
         for size in SIZES {
-            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
+            for View { key, word: view, .. } in Tab::of_program().map(Tab::row) {
                 let mut driven = Driven::new(snap.clone(), size);
                 driven.theme = theme.clone();
                 driven.typed(&key.to_string());

@@ -21,7 +21,7 @@ fn a_filter_to_the_row_and_without_it_are_opposites() {
 #[test]
 fn compact_views_have_one_list_however_large_the_terminal_is() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (200, 50));
-    for View { key, .. } in Tab::ALL.map(Tab::row) {
+    for View { key, .. } in Tab::of_program().map(Tab::row) {
         driven.typed(&key.to_string());
         let full = driven.text();
         driven.typed(":set layout compact").key(Key::Enter);
@@ -116,7 +116,7 @@ fn the_selection_goes_along_from_view_to_view() {
 fn each_list_is_written_under_its_name() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
     let mut names = Vec::new();
-    for View { key, .. } in Tab::ALL.map(Tab::row) {
+    for View { key, .. } in Tab::of_program().map(Tab::row) {
         driven.typed(&key.to_string());
         for _ in 0..3 {
             let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {

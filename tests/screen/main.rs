@@ -11,6 +11,7 @@ mod counter;
 mod driven;
 mod filter;
 mod golden;
+mod job;
 mod key;
 mod list;
 mod questions;
@@ -42,7 +43,7 @@ fn every_view_looks_as_it_did() {
     let counted = snapshot("counted", Mode::Live, 10_020);
     for size in SIZES {
         let at = format!("{}x{}", size.0, size.1);
-        for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
+        for View { key, word: view, .. } in Tab::of_program().map(Tab::row) {
             goldens.compare(
                 &format!("training-{view}-{at}"),
                 &Driven::new(training.clone(), size).typed(&key.to_string()).text(),
@@ -146,7 +147,7 @@ fn every_view_has_its_roles_in_two_themes_and_says_the_same_in_both() {
             let depth = if name == "mono" { Depth::None } else { Depth::C256 };
             let mut all = String::new();
             let mut text = String::new();
-            for View { key, word: view, .. } in Tab::ALL.map(Tab::row) {
+            for View { key, word: view, .. } in Tab::of_program().map(Tab::row) {
                 let mut driven = Driven::new(training.clone(), size);
                 driven.theme = Theme::named(name, depth).expect("a theme of this name is there");
                 driven.typed(&key.to_string());

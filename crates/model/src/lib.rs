@@ -598,6 +598,7 @@ impl Store {
             letters: self.letters.clone(),
             recall: self.recall.clone(),
             thresholds: self.options.thresholds,
+            job: None,
         })
     }
 

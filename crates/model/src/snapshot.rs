@@ -6,6 +6,7 @@ use super::analysis::{Cached, LoggedAlert, Thresholds};
 use super::collectives::CollectiveValues;
 use super::event_calls::EventCalls;
 use super::gauges::{DeviceRow, Gauges, History};
+use super::job::JobValues;
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
@@ -298,6 +299,8 @@ pub struct Snapshot {
     pub recall: Recall,
     /// When something is worth a look.
     pub thresholds: Thresholds,
+    /// The job, if this is a job and not a program.
+    pub job: Option<Arc<JobValues>>,
 }
 
 impl Snapshot {

@@ -23,6 +23,7 @@ const SECOND_INTERRUPT_WITHIN: u64 = 10_000_000_000;
 pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
     let snap = ui.standing(latest);
     match action {
+        Action::Show(tab) if !tab.is_there(latest) => {}
         Action::Show(tab) => jump::carry(ui, &snap, tab),
         Action::Up => list::step(ui, &snap, -1),
         Action::Down => list::step(ui, &snap, 1),
@@ -75,13 +76,14 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
         Action::Pick => return pick(ui),
         Action::Rest => return rest(ui, latest),
+        Action::Quantity => ui.prefs.quantity = ui.prefs.quantity.next(),
         Action::Mute => mute(ui, latest, &snap),
         Action::Command => ask(ui, ""),
         Action::SortNext | Action::SortRight => list::sort(ui, &snap, 1),
         Action::SortLeft => list::sort(ui, &snap, -1),
         Action::Reverse => list::reverse(ui),
         Action::Columns => columns::open(ui, &snap),
-        Action::Group => group(ui),
+        Action::Group => group(ui, &snap),
         Action::Unit => turn_unit(ui, latest),
         Action::NameForm => ui.prefs.names = ui.prefs.names.next(),
         Action::Logarithmic => ui.prefs.logarithmic ^= true,
@@ -240,7 +242,7 @@ fn close(ui: &mut Ui) {
     ui.filter = Filter::default();
 }
 
-fn group(ui: &mut Ui) {
+fn group(ui: &mut Ui, snap: &Snapshot) {
     match ui.tab {
         Tab::Timeline => {
             ui.prefs.layout = ui.prefs.layout.next();
@@ -249,6 +251,11 @@ fn group(ui: &mut Ui) {
             ui.track = agent.map(|agent| Track::Lane(LaneKey::Agent(agent)));
         }
         Tab::Markers => ui.prefs.flat ^= true,
+        Tab::Job => {
+            let next = tab::job_rows::kind(&Scene { ui, snap }).next();
+            ui.prefs.job_rows = Some(next);
+            ui.tables[Pane::JobRows as usize].selected = None;
+        }
         Tab::Steps => ui.prefs.stepped = ui.prefs.stepped.wrapping_add(1),
         _ => {
             ui.prefs.grouping = ui.prefs.grouping.next();

@@ -113,6 +113,8 @@ pub enum Action {
     Pick,
     /// Let the counters rest, or count again.
     Rest,
+    /// Show another quantity.
+    Quantity,
     /// Mute the selected alert, or show it again.
     Mute,
     /// Write what is on screen to a file.
@@ -177,6 +179,8 @@ pub enum Scope {
     Counters,
     /// In the alerts.
     Alerts,
+    /// In the job.
+    Job,
 }
 
 /// A group of the help screen.
@@ -291,6 +295,7 @@ keymap! {
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('a')], "rest", A::Rest, Counters, Table, "pause or resume counting", "on/off";
+    [Char('v')], "quantity", A::Quantity, Job, Table, "step, busy, wait, power", "quantity";
     [Char('d')], "mute", A::Mute, Alerts, Table, "mute or show an alert", "mute";
     [Char('r')], "reset", A::Reset, All, Table, "reset statistics", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
@@ -333,7 +338,12 @@ const fn show(tab: Tab) -> Binding {
         keys: &row.keys,
         name: row.word,
         action: Action::Show(tab),
-        scope: Scope::All,
+        // A program's screen has no job.
+        scope: if matches!(tab, Tab::Job) {
+            Scope::Job
+        } else {
+            Scope::All
+        },
         group: Group::View,
         help: row.help,
         hint: "",
@@ -355,12 +365,13 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         Scope::Found => matches!(tab, Tab::Timeline | Tab::Log),
         Scope::Grouped => matches!(
             tab,
-            Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps
+            Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps | Tab::Job
         ),
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Launches | Tab::Overview),
         Scope::Histogram => matches!(tab, Tab::Kernels | Tab::Launches),
         Scope::Counters => tab == Tab::Counters,
         Scope::Alerts => tab == Tab::Alerts,
+        Scope::Job => tab == Tab::Job,
         Scope::Table => !tab.row().lists.is_empty(),
         Scope::Named => tab == Tab::Timeline || !tab.row().lists.is_empty(),
     }

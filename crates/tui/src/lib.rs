@@ -75,6 +75,7 @@ use self::widgets::row_cache::{Basis, RowCache};
 use self::widgets::table::Scene;
 use self::widgets::{footer, header, popup};
 use roctop_model::ask::Id;
+use roctop_model::job::{Quantity, RowKind};
 use roctop_model::query::Filter;
 use roctop_model::recall::Window;
 use roctop_model::{LaneKey, Mode, Slice, Snapshot};
@@ -205,6 +206,10 @@ pub struct Prefs {
     pub layout: Layout,
     /// By what kernels are put together.
     pub grouping: Grouping,
+    /// By what ranks of a job are put in rows; none: by rank if they are few, else by node.
+    pub job_rows: Option<RowKind>,
+    /// What of the ranks of a job is shown over time.
+    pub quantity: Quantity,
     /// Markers as a list, not as a tree.
     pub flat: bool,
     /// Which of the possible steps are shown.
@@ -240,6 +245,8 @@ impl Default for Prefs {
             logarithmic: true,
             layout: Layout::default(),
             grouping: Grouping::default(),
+            job_rows: None,
+            quantity: Quantity::default(),
             flat: false,
             stepped: 0,
             bare: false,

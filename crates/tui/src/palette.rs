@@ -231,7 +231,10 @@ fn hint(word: &str, known: &[&str]) -> String {
 /// The words that a command takes, as far as they are known.
 fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
     match command {
-        "view" => Tab::ALL.iter().map(|tab| tab.row().word.to_string()).collect(),
+        "view" => {
+            let views = Tab::ALL.into_iter().filter(|tab| tab.is_there(snap));
+            views.map(|tab| tab.row().word.to_string()).collect()
+        }
         "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
         "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
         "names" => NAME_FORMS.iter().map(|known| known.0.into()).collect(),
@@ -289,7 +292,7 @@ mod tests {
     fn every_view_can_be_named_and_nonsense_says_so() {
         let latest = Arc::new(Snapshot::default());
         let mut ui = Ui::default();
-        for tab in Tab::ALL {
+        for tab in Tab::of_program() {
             let line = format!("view {}", tab.row().word);
             assert_eq!(run(&mut ui, &latest, &line), Ok(Effect::None));
             assert_eq!(ui.tab, tab);

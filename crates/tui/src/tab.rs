@@ -13,6 +13,9 @@ pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod gaps;
 pub(crate) mod instances;
+pub(crate) mod job;
+mod job_lists;
+pub(crate) mod job_rows;
 mod kernel_detail;
 pub(crate) mod kernel_rows;
 pub(crate) mod kernels;
@@ -45,6 +48,8 @@ use self::devices::DeviceTable;
 use self::diff::ChangeTable;
 use self::gaps::GapTable;
 use self::instances::LaunchTable;
+use self::job_lists::{JobAlertTable, JobCollectiveTable, SlowTable};
+use self::job_rows::JobRowTable;
 use self::kernels::KernelTable;
 use self::markers::MarkerTable;
 use self::memory::MemoryTable;
@@ -157,10 +162,33 @@ views! {
         /// What ranks wait for, mismatches, and the last collectives.
         CollectiveEvents "recent-collectives" CollectiveEventTable, Medium;
     }
+    /// All ranks of a job.
+    Job 'J' "Job" "job" "all ranks of the job" job::draw {
+        /// Ranks × time.
+        JobRows "job-ranks" JobRowTable, Small;
+        /// Ranks that hold the job up.
+        Slow "slowest-ranks" SlowTable, Small;
+        /// Communicators over all ranks.
+        JobCollectives "job-collectives" JobCollectiveTable, Large;
+        /// Alerts of all ranks.
+        JobAlerts "job-alerts" JobAlertTable, Large;
+    }
     /// Samples of program counters.
     Samples 'C' "Samples" "samples" "sampled instructions" samples::draw {
         /// Instructions at which waves were sampled.
         Samples "pc-samples" SampleTable, Small;
+    }
+}
+
+impl Tab {
+    /// Whether there is such a view: a job has one, and a program has all others.
+    pub fn is_there(self, snap: &Snapshot) -> bool {
+        (self == Self::Job) == snap.job.is_some()
+    }
+
+    /// The views of a program.
+    pub fn of_program() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|tab| *tab != Self::Job)
     }
 }
 
@@ -318,6 +346,9 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             lines.push(format!("capitals match as they are: try {}", source.to_lowercase()));
         }
         return lines;
+    }
+    if let Some(job) = &snap.job {
+        return job::why_empty(job, what);
     }
     let mut lines = Vec::new();
     if snap.values.processes.iter().all(|row| row.process.pid == 0) {

@@ -19,6 +19,10 @@ const MAX_HISTORY: usize = 100;
 
 /// Changes the state.
 pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
+    // A job's screen begins with the job.
+    if !ui.tab.is_there(latest) {
+        ui.show(if latest.job.is_some() { Tab::Job } else { Tab::default() });
+    }
     match msg {
         Msg::Resize(width, height) => {
             ui.size = (width, height);

@@ -7,6 +7,7 @@ use super::report::LeftOut;
 use super::state::{Job, NodeRow, NodeState, RankRow, STALE};
 use crate::analysis::Rule;
 use crate::fx_hash::FastMap;
+use crate::{Snapshot, Values};
 use roctop_trace::item::{LossReason, Nanos};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub struct Totals {
     pub step: Option<(f64, f64, u32)>,
     /// Mean share of time with a kernel.
     pub busy: Option<f64>,
-    /// Mean share of time waiting in collectives, of the ranks of which it is known.
+    /// Mean share of time waiting in collectives, of the ranks of which it is known, if these are most.
     pub wait: Option<f64>,
     /// Mean share of time in collectives without the waits, of these ranks.
     pub transfer: Option<f64>,
@@ -106,6 +107,20 @@ impl RowKind {
     }
 }
 
+/// Ranks up to which each has a row if nothing else was chosen.
+const FEW_RANKS: usize = 64;
+
+impl JobValues {
+    /// The rows that show most: each rank of a few, each node of many.
+    pub fn usual_rows(&self) -> RowKind {
+        if self.ranks.len() <= FEW_RANKS {
+            RowKind::Rank
+        } else {
+            RowKind::Node
+        }
+    }
+}
+
 /// A row of ranks: a part of [`JobValues::order`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
@@ -128,6 +143,8 @@ pub struct JobValues {
     pub ranks: Arc<Vec<RankRow>>,
     /// Means over the latest seconds, by index of the rank.
     pub(super) means: Arc<Vec<Option<Mean>>>,
+    /// Median and maximum of each quantity.
+    scales: [Option<(f64, f64)>; Quantity::ALL.len()],
     /// Indexes of the ranks by node and rank.
     pub order: Arc<Vec<u32>>,
     /// Ranks × time.
@@ -170,6 +187,7 @@ impl Job {
             ..JobValues::default()
         };
         let means = values.means.clone();
+        values.scales = Quantity::ALL.map(|quantity| values.scale(quantity.0));
         values.slow = cause::slow(&values, &means, now);
         values.totals = totals(&values, self.refused, self.matching.unmatched);
         values
@@ -280,14 +298,42 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
         .zip(slowest)
         .map(|(median, slowest)| (median, slowest.0, slowest.1));
     totals.busy = mean(known().map(|mean| mean.busy));
-    totals.wait = mean(known().filter_map(|mean| mean.wait));
-    totals.transfer = mean(known().filter_map(|mean| Some((mean.inside - mean.wait?).max(0.0))));
+    // Of a few, the mean is none of the job.
+    let is_most = known().filter(|mean| mean.wait.is_some()).count() * 2 >= known().count();
+    totals.wait = mean(known().filter_map(|mean| mean.wait)).filter(|_| is_most);
+    let transfer = mean(known().filter_map(|mean| Some((mean.inside - mean.wait?).max(0.0))));
+    totals.transfer = transfer.filter(|_| is_most);
     let powers = known().filter_map(|mean| mean.power);
     totals.power = powers.fold(None, |sum, power| Some(sum.unwrap_or(0.0) + power));
     totals
 }
 
 impl JobValues {
+    /// A snapshot that shows the job and no program. Its times count from the first second that is known.
+    pub fn snapshot(self) -> Snapshot {
+        let lost = self
+            .totals
+            .lost
+            .iter()
+            .fold(0u64, |sum, loss| sum.saturating_add(loss.1));
+        let values = Values {
+            at: self.at,
+            totals: crate::Totals {
+                lost,
+                ..crate::Totals::default()
+            },
+            ..Values::default()
+        };
+        Snapshot {
+            title: self.name.clone(),
+            now: self.at,
+            origin: self.grid.first().map_or(self.at, |first| first * SECOND).min(self.at),
+            values: Arc::new(values),
+            job: Some(Arc::new(self)),
+            ..Snapshot::default()
+        }
+    }
+
     /// State of a rank, by its index.
     pub fn state(&self, rank: u32) -> RankState {
         let Some(row) = self.ranks.get(rank as usize) else {
@@ -321,7 +367,18 @@ impl JobValues {
 
     /// Median of a value over all ranks.
     pub fn median(&self, quantity: Quantity) -> Option<f64> {
-        cause::median((0..self.ranks.len() as u32).filter_map(|rank| self.mean(rank, quantity)))
+        self.scales[quantity as usize].map(|scale| scale.0)
+    }
+
+    /// The highest value of all ranks.
+    pub fn highest(&self, quantity: Quantity) -> Option<f64> {
+        self.scales[quantity as usize].map(|scale| scale.1)
+    }
+
+    /// Median and maximum of a value.
+    fn scale(&self, quantity: Quantity) -> Option<(f64, f64)> {
+        let known = || (0..self.ranks.len() as u32).filter_map(|rank| self.mean(rank, quantity));
+        cause::median(known()).zip(known().max_by(f64::total_cmp))
     }
 
     /// Ranks in rows.

@@ -24,7 +24,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
     let snap = ui.standing(latest);
     match word {
         "" => Ok(Effect::None),
-        "view" => view(ui, rest),
+        "view" => view(ui, latest, rest),
         "goto" => go_to(ui, &snap, rest),
         "filter" => filter(ui, rest),
         "group" => group(ui, rest),
@@ -61,10 +61,11 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
     }
 }
 
-fn view(ui: &mut Ui, name: &str) -> Done {
-    let known = Tab::ALL.iter().find(|tab| tab.row().word.eq_ignore_ascii_case(name));
-    let names = Tab::ALL.map(|tab| tab.row().word);
-    ui.show(*known.ok_or_else(|| format!("no view {name}{}", hint(name, &names)))?);
+fn view(ui: &mut Ui, latest: &Snapshot, name: &str) -> Done {
+    let there = || Tab::ALL.into_iter().filter(|tab| tab.is_there(latest));
+    let known = there().find(|tab| tab.row().word.eq_ignore_ascii_case(name));
+    let names: Vec<&str> = there().map(|tab| tab.row().word).collect();
+    ui.show(known.ok_or_else(|| format!("no view {name}{}", hint(name, &names)))?);
     Ok(Effect::None)
 }
 

@@ -244,7 +244,8 @@ fn tabs(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
     let mut x = area.x + 1;
     let has_digit = |tab: &Tab| tab.row().key.is_ascii_digit();
     let own = Some(scene.ui.tab).filter(|tab| !has_digit(tab));
-    let shown = || Tab::ALL.into_iter().filter(has_digit).chain(own);
+    let is_shown = |tab: &Tab| has_digit(tab) && tab.is_there(scene.snap);
+    let shown = || Tab::ALL.into_iter().filter(is_shown).chain(own);
     let fits = |labels: &Labels| {
         let widths = shown().map(|tab| units::width(&label(tab, tab == scene.ui.tab, *labels)) + 1);
         area.width >= NAMES_COLUMNS && widths.sum::<usize>() < usize::from(area.width)

@@ -8,7 +8,7 @@ use crate::Popup;
 use crate::columns;
 use crate::hit_map::Hit;
 use crate::key::Key;
-use crate::keymap::{Binding, Group, KEYMAP, Keys, is_valid};
+use crate::keymap::{Action, Binding, Group, KEYMAP, Keys, Scope, is_valid};
 use crate::palette::COMMANDS;
 use crate::theme::Role;
 use roctop_model::Snapshot;
@@ -171,14 +171,26 @@ pub(crate) const LEGEND: [(&str, &str); 25] = [
 /// Keys, what they do, how it looks.
 type Line = (String, String, Role);
 
+/// Whether a key does anything on this screen: a program's has no job, and a job's has one view.
+fn is_there(scene: &Scene<'_>, binding: &Binding) -> bool {
+    match (binding.action, binding.scope) {
+        (Action::Show(tab), _) => tab.is_there(scene.snap),
+        (_, Scope::Job) => scene.snap.job.is_some(),
+        _ => true,
+    }
+}
+
 /// Title and rows of a group.
-fn list(keys: &Keys, group: Group) -> Vec<Line> {
+fn list(scene: &Scene<'_>, group: Group) -> Vec<Line> {
+    let keys = &scene.ui.prefs.keys;
     let title = Group::ALL
         .iter()
         .find(|known| known.0 == group)
         .map_or("", |known| known.1);
     let mut list = vec![(String::new(), title.to_string(), Role::Accent)];
-    let of_group = KEYMAP.iter().filter(|binding| binding.group == group);
+    let of_group = KEYMAP
+        .iter()
+        .filter(|binding| binding.group == group && is_there(scene, binding));
     list.extend(
         of_group
             .map(|binding| line(keys, binding))
@@ -192,7 +204,7 @@ fn list(keys: &Keys, group: Group) -> Vec<Line> {
 fn found(scene: &Scene<'_>) -> Vec<Vec<Line>> {
     let wanted = scene.ui.help.text.to_lowercase();
     let keys = &scene.ui.prefs.keys;
-    let bindings = KEYMAP.iter().map(|binding| {
+    let bindings = KEYMAP.iter().filter(|binding| is_there(scene, binding)).map(|binding| {
         let (keys, help) = line(keys, binding);
         let of = if is_valid(binding.scope, scene.ui.tab) {
             ""
@@ -222,7 +234,7 @@ fn everything(scene: &Scene<'_>, width: u16) -> Vec<Vec<Line>> {
     };
     let blank = || (String::new(), String::new(), Role::Text);
     let lists = columns.iter().map(|groups| {
-        let lines = groups.iter().flat_map(|&group| list(&scene.ui.prefs.keys, group));
+        let lines = groups.iter().flat_map(|&group| list(scene, group));
         lines.collect::<Vec<Line>>()
     });
     let lists: Vec<Vec<Line>> = lists.collect();

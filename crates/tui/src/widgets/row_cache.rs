@@ -37,6 +37,17 @@ impl Basis {
 }
 
 impl Basis {
+    /// Of ranks of a job.
+    pub(crate) fn of_job(scene: &Scene<'_>, sort: Sort) -> Self {
+        Self {
+            kernels: Weak::new(),
+            names: Weak::new(),
+            at: scene.snap.job.as_ref().map(|job| job.at),
+            filter: scene.ui.filter.source.clone(),
+            sort,
+        }
+    }
+
     /// With something else that decides.
     pub(crate) fn also(mut self, what: &str) -> Self {
         self.filter = format!("{}\n{what}", self.filter);

@@ -89,6 +89,8 @@ pub(crate) trait Table {
     fn runs_on(_row: &Self::Row) -> bool {
         false
     }
+    /// Colours parts of the text in the flexible column of a row that is not selected.
+    fn paint(_canvas: &mut Canvas<'_>, _place: Rect, _row: &Self::Row, _scene: &Scene<'_>) {}
     /// How a row looks when it is not selected.
     fn role(_row: &Self::Row, _scene: &Scene<'_>) -> Role {
         Role::Text
@@ -376,6 +378,15 @@ fn draw<T: Table>(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: 
                 let room = width + more;
                 let text = column.shown(row, scene, room as usize);
                 canvas.say(x, y, &units::elide(&text, room as usize), room, role);
+                if !is_selected {
+                    let place = Rect {
+                        x,
+                        y,
+                        width: room,
+                        height: 1,
+                    };
+                    T::paint(canvas, place, row, scene);
+                }
                 covered = x + room;
             } else if x >= covered {
                 let text = column.shown(row, scene, width as usize);
