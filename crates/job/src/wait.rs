@@ -28,3 +28,31 @@ pub(crate) fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output>
         std::thread::park_timeout(rest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::channel;
+
+    #[test]
+    fn no_wake_up_is_missed() {
+        const LIMIT: Duration = Duration::from_secs(30);
+        let (sender, mut receiver) = channel::<u32>(1);
+        let (back, mut echoed) = channel::<u32>(1);
+        let echo = std::thread::spawn(move || {
+            while let Some(Some(number)) = within(LIMIT, receiver.recv()) {
+                within(LIMIT, back.send(number)).unwrap().unwrap();
+            }
+        });
+        let began = Instant::now();
+        for number in 0..20_000 {
+            within(LIMIT, sender.send(number)).unwrap().unwrap();
+            assert_eq!(within(LIMIT, echoed.recv()).unwrap(), Some(number));
+        }
+        // One that is missed takes the limit.
+        assert!(began.elapsed() < LIMIT, "{:?}", began.elapsed());
+        drop(sender);
+        echo.join().unwrap();
+        assert_eq!(within(Duration::from_millis(1), std::future::pending::<()>()), None);
+    }
+}
