@@ -79,6 +79,14 @@ fn a_person_sees_who_holds_the_job_up() {
 }
 
 #[test]
+fn steps_of_a_job_that_hangs_keep_their_scale() {
+    let text = screen(job(JobKind::Hang), (120, 36)).text();
+    for words in ["step time by rank, median 35", "▅▅▅▅▅▅▅▅"] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+}
+
+#[test]
 fn a_key_changes_the_quantity_and_another_the_rows() {
     let mut driven = screen(job(JobKind::Compute), (120, 36));
     for word in ["step time", "busy", "wait", "power", "step time"] {

@@ -365,7 +365,7 @@ impl JobValues {
         }
     }
 
-    /// Median of a value over all ranks.
+    /// Median of a value over all ranks, now or when it was known last.
     pub fn median(&self, quantity: Quantity) -> Option<f64> {
         self.scales[quantity as usize].map(|scale| scale.0)
     }
@@ -375,10 +375,25 @@ impl JobValues {
         self.scales[quantity as usize].map(|scale| scale.1)
     }
 
-    /// Median and maximum of a value.
+    /// Median and maximum of a value; where no rank has one now, those of the latest second in which one had.
     fn scale(&self, quantity: Quantity) -> Option<(f64, f64)> {
-        let known = || (0..self.ranks.len() as u32).filter_map(|rank| self.mean(rank, quantity));
-        cause::median(known()).zip(known().max_by(f64::total_cmp))
+        let ranks = 0..self.ranks.len();
+        let now = ranks
+            .clone()
+            .filter_map(|rank| self.mean(rank as u32, quantity))
+            .collect();
+        let of = |known: Vec<f64>| {
+            let most = known.iter().copied().max_by(f64::total_cmp);
+            cause::median(known.into_iter()).zip(most)
+        };
+        let then = |second: u64| {
+            let cells = ranks
+                .clone()
+                .filter_map(|rank| self.grid.cell(second, rank)?.value(quantity));
+            of(cells.collect())
+        };
+        let first = self.grid.first().unwrap_or(0);
+        of(now).or_else(|| (first..self.end()).rev().find_map(then))
     }
 
     /// Ranks in rows.

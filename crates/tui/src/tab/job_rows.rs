@@ -136,8 +136,8 @@ fn marks(row: Row, scene: &Scene<'_>, width: usize) -> Vec<Mark> {
     let median = job.median(quantity).unwrap_or(1.0);
     let highest = job.highest(quantity).unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let level = |value: f64| match quantity {
-        // From half of the median to one and a half.
-        Quantity::Step => value / median.max(f64::MIN_POSITIVE) - 0.5,
+        // From half of the median to one and a half; the median itself is in the middle of a level.
+        Quantity::Step => value / median.max(f64::MIN_POSITIVE) - 0.5 + 1.0 / 16.0,
         Quantity::Busy | Quantity::Wait => value,
         Quantity::Power => value / highest,
     };
