@@ -469,7 +469,7 @@ fn job_reports() -> [Vec<u8>; 2] {
     };
     let mut reducer = Reducer::new("node");
     (0..2).for_each(|rank| reducer.take(report(rank)));
-    [encode_rank(&report(0)), reducer.report(2_000_000_000)]
+    [encode_rank(&report(0)), reducer.report(2_000_000_000, 7)]
 }
 
 /// What decodes can be added up, compared and shown.

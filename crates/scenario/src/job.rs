@@ -234,7 +234,7 @@ impl SyntheticJob {
                 self.reducers[node as usize].take(report);
             }
             let made = end + u64::from(node) * BOOTED + 100 * MS;
-            let bytes = self.reducers[node as usize].report(made);
+            let bytes = self.reducers[node as usize].report(made, 0);
             self.longest_report = self.longest_report.max(bytes.len());
             if let Ok(report) = decode_node(&bytes) {
                 self.job.report(node, report, end + 200 * MS);

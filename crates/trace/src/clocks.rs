@@ -9,6 +9,11 @@ pub fn boottime() -> Nanos {
     read(ClockId::Boottime).as_nanos() as Nanos
 }
 
+/// CLOCK_REALTIME now, ns.
+pub fn realtime() -> Nanos {
+    read(ClockId::Realtime).as_nanos() as Nanos
+}
+
 /// CPU time of the calling thread.
 pub fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)

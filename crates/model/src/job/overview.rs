@@ -280,11 +280,14 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
     }
     for node in values.nodes.iter() {
         let state = match node.state {
-            NodeState::Known if node.is_stale(values.at) => 1,
-            NodeState::Known => 0,
-            NodeState::Gone(_) => 2,
+            NodeState::Known if node.is_stale(values.at) => Some(1),
+            NodeState::Known => Some(0),
+            NodeState::Gone(_) => Some(2),
+            NodeState::Left => None,
         };
-        totals.nodes[state] += 1;
+        if let Some(state) = state {
+            totals.nodes[state] += 1;
+        }
         totals.left_out.ranks += node.left_out.ranks;
         totals.left_out.arrivals += node.left_out.arrivals;
         totals.left_out.others += node.left_out.others;
@@ -342,6 +345,7 @@ impl JobValues {
         let node = self.nodes.get(row.node as usize);
         match node.map(|node| node.state) {
             _ if row.sums.exit.is_some() => RankState::Ended,
+            Some(NodeState::Left) => RankState::Ended,
             Some(NodeState::Known) if self.at.saturating_sub(row.until) > STALE => RankState::Stale,
             Some(NodeState::Known) => RankState::Live,
             _ => RankState::Gone,

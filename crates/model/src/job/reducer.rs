@@ -49,9 +49,10 @@ impl Reducer {
         }
     }
 
-    /// The report of what was taken since the last one, made at `at` (CLOCK_BOOTTIME ns): at most [`MAX_REPORT`] bytes.
+    /// The report of what was taken since the last one, made at `at` (CLOCK_BOOTTIME ns) with CLOCK_REALTIME
+    /// `realtime_ahead` ns ahead of that: at most [`MAX_REPORT`] bytes.
     /// What does not fit is left out and counted: arrivals first, then kernels and texts.
-    pub fn report(&mut self, at: u64) -> Vec<u8> {
+    pub fn report(&mut self, at: u64, realtime_ahead: i64) -> Vec<u8> {
         let mut ranks = std::mem::take(&mut self.ranks);
         ranks.sort_by_key(|sums| sums.rank);
         self.sequence += 1;
@@ -64,6 +65,7 @@ impl Reducer {
             sequence: self.sequence,
             host: self.host.clone(),
             at,
+            realtime_ahead,
             ranks,
             left_out,
             ..NodeReport::default()

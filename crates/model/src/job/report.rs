@@ -45,6 +45,8 @@ pub struct NodeReport {
     pub host: String,
     /// When it was made, CLOCK_BOOTTIME ns of the node.
     pub at: u64,
+    /// How far the node's CLOCK_REALTIME was ahead of its CLOCK_BOOTTIME then, ns. Networks compare CLOCK_REALTIME.
+    pub realtime_ahead: i64,
     /// Sums of the ranks.
     pub ranks: Vec<RankSums>,
     /// Names of kernels by id; they take turns in the reports.

@@ -29,6 +29,18 @@ pub struct NodeClock {
     pub error: u64,
 }
 
+impl NodeClock {
+    /// The clock of a node whose CLOCK_REALTIME is `offset` ns ahead of the root's, with `error` ns. `ahead`: how far
+    /// CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, ns, on the node and on the root.
+    pub const fn of_realtime(offset: i64, error: u64, ahead: [i64; 2]) -> Self {
+        let [node, root] = ahead;
+        Self {
+            offset: offset.saturating_sub(node).saturating_add(root),
+            error,
+        }
+    }
+}
+
 /// Whether a node is connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeState {
@@ -37,6 +49,8 @@ pub enum NodeState {
     Known,
     /// Its connection ended at this time of the root's clock.
     Gone(Nanos),
+    /// It said goodbye: its ranks have ended.
+    Left,
 }
 
 /// A node.
@@ -154,6 +168,13 @@ impl Job {
     pub fn gone(&mut self, number: u32, now: Nanos) {
         if let Some((_, node)) = self.node_mut(number) {
             node.state = NodeState::Gone(now);
+        }
+    }
+
+    /// A node said goodbye.
+    pub fn left(&mut self, number: u32) {
+        if let Some((_, node)) = self.node_mut(number) {
+            node.state = NodeState::Left;
         }
     }
 

@@ -108,6 +108,15 @@ const fn clock(offset: i64, error: u64) -> NodeClock {
 }
 
 #[test]
+fn clocks_of_machines_that_booted_at_other_times_are_compared_by_realtime() {
+    // The node booted 50 s after the root, and its CLOCK_REALTIME is 3 s ahead: 13 s up and 63 s up at the same moment.
+    let (root, node) = ((63 * SECOND, 1_000 * SECOND), (13 * SECOND, 1_003 * SECOND));
+    let ahead = [node, root].map(|(boot, real)| (real - boot) as i64);
+    let found = NodeClock::of_realtime(3 * SECOND as i64, 9, ahead);
+    assert_eq!(found, clock(node.0 as i64 - root.0 as i64, 9));
+}
+
+#[test]
 fn a_report_fits_and_says_what_it_left_out() {
     let mut reducer = Reducer::new(&"host".repeat(99));
     let mut lengths = Vec::new();
@@ -119,11 +128,12 @@ fn a_report_fits_and_says_what_it_left_out() {
                 names: names.collect(),
             });
         }
-        let bytes = reducer.report(NOW + round);
+        let bytes = reducer.report(NOW + round, 7);
         assert!(bytes.len() <= MAX_REPORT, "{} bytes", bytes.len());
         lengths.push(bytes.len());
         let known = decode_node(&bytes).expect("a report");
         assert_eq!((known.ranks.len(), known.sequence), (MAX_RANKS, round + 1));
+        assert_eq!((known.at, known.realtime_ahead), (NOW + round, 7));
         assert!(known.left_out.arrivals > 0, "{:?}", known.left_out);
         let arrivals = known
             .ranks
@@ -144,7 +154,7 @@ fn a_report_fits_and_says_what_it_left_out() {
             names: Vec::new(),
         });
     }
-    let known = decode_node(&reducer.report(NOW)).expect("a report");
+    let known = decode_node(&reducer.report(NOW, 7)).expect("a report");
     assert_eq!(known.left_out, LeftOut::default());
     println!("bytes of 16 ranks: {lengths:?}");
 }
@@ -161,7 +171,7 @@ fn names_take_turns_until_all_are_known() {
     }
     let mut job = Job::new("job");
     for second in 0..6 {
-        let known = decode_node(&reducer.report(second * SECOND)).expect("a report");
+        let known = decode_node(&reducer.report(second * SECOND, 0)).expect("a report");
         job.report(0, known, second * SECOND);
     }
     assert_eq!(job.names.len(), 400);
@@ -183,7 +193,7 @@ fn foreign_bytes_are_an_error_or_a_report_within_the_limits() {
                 names: Vec::new(),
             });
         });
-        reducer.report(NOW)
+        reducer.report(NOW, 0)
     };
     let mut seed = 9u64;
     let mut dice = |below: usize| {
@@ -694,4 +704,25 @@ fn steps_of_a_period_are_counted_once() {
         "{counted}, not {}",
         all.steps.len()
     );
+}
+
+#[test]
+fn ranks_of_a_node_that_said_goodbye_have_ended() {
+    let mut job = Job::new("train");
+    for number in 0..2 {
+        job.node(number, "n");
+        let sums = RankSums {
+            rank: number,
+            begin: NOW - SECOND,
+            length: SECOND,
+            ..RankSums::default()
+        };
+        job.report(number, report(1, NOW, vec![sums]), NOW);
+    }
+    job.left(0);
+    job.gone(1, NOW);
+    let values = job.values(NOW + 60 * SECOND);
+    assert_eq!([values.state(0), values.state(1)], [RankState::Ended, RankState::Gone]);
+    let down: Vec<u32> = values.slow.iter().map(|slow| slow.rank).collect();
+    assert_eq!((down, values.totals.nodes), (vec![1], [0, 0, 1]));
 }
