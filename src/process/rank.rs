@@ -1,15 +1,7 @@
 //! Ranks under MPI, Slurm and their relatives, from the environment of this process.
 
-use roctop_ring::session::RANKS;
+use roctop_job::launcher;
 use std::path::{Path, PathBuf};
-
-/// This process's rank, and the number of ranks if known.
-pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(u32, Option<u32>)> {
-    let number = |name: &str| variable(name)?.trim().parse().ok();
-    RANKS
-        .iter()
-        .find_map(|(rank, size)| Some((number(rank)?, number(size))))
-}
 
 /// This process's rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +42,7 @@ impl Ranks {
     /// This process's rank. A variable that was named is the only one asked: where it is not set, the number is 0. One that
     /// has no rank is wanted.
     pub fn of(&self, variable: &dyn Fn(&str) -> Option<String>) -> Rank {
-        let usual = of(variable);
+        let usual = launcher::rank(variable);
         let ask = |name: &str| variable(name)?.trim().parse().ok();
         let number = self.rank.as_deref().map_or(usual.map(|rank| rank.0), ask);
         let size = self.size.as_deref();
@@ -67,7 +59,7 @@ impl Ranks {
 ///
 /// `%rank%`, `%pid%`, `%hostname%` and `%job%` are replaced; who writes one of the first two has seen to it.
 pub fn place(output: &Path, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
-    let rank = of(variable);
+    let rank = launcher::rank(variable);
     let text = output.to_string_lossy();
     let own = |key: &str| match key {
         "%rank%" => rank.map_or(0, |rank| rank.0).to_string(),

@@ -1,7 +1,7 @@
 //! The job and this process's place in it, from the variables that launchers and schedulers set.
 
 use crate::Name;
-use roctop_ring::session::RANKS;
+use roctop_ring::session::rank_variables;
 use std::time::Duration;
 
 /// Who sets a rank's variable, and the variable of the rank among those of the node, if there is one.
@@ -52,21 +52,10 @@ pub struct Placement {
     pub local_rank: Option<u32>,
 }
 
-/// The variables of rank and size that count. Inside of what torchrun starts, torchrun's do, as it may itself be one task of a
-/// node; else the first that are set.
-fn variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static str, &'static str)> {
-    let is_number = |name: &str| variable(name).is_some_and(|text| text.trim().parse::<u32>().is_ok());
-    let torchrun = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"];
-    if torchrun.into_iter().all(is_number) && variable("TORCHELASTIC_RUN_ID").is_some() {
-        return Some(("RANK", "WORLD_SIZE"));
-    }
-    RANKS.into_iter().find(|(rank, _)| is_number(rank))
-}
-
 /// This process's rank, and the number of ranks if known.
 pub fn rank(variable: &dyn Fn(&str) -> Option<String>) -> Option<(u32, Option<u32>)> {
     let number = |name: &str| variable(name)?.trim().parse().ok();
-    let (rank, size) = variables(variable)?;
+    let (rank, size) = rank_variables(variable)?;
     Some((number(rank)?, number(size)))
 }
 
@@ -75,7 +64,7 @@ pub fn placement(variable: &dyn Fn(&str) -> Option<String>, host: &str) -> Place
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let set = |name: &str| variable(name).filter(|text| !text.trim().is_empty());
     let ranked = rank(variable);
-    let launcher = variables(variable).and_then(|(rank, _)| LAUNCHERS.iter().find(|(known, ..)| *known == rank));
+    let launcher = rank_variables(variable).and_then(|(rank, _)| LAUNCHERS.iter().find(|(known, ..)| *known == rank));
     let named = JOBS.iter().find_map(|name| set(name).filter(|job| job != NO_NAME));
     let node = set("SLURMD_NODENAME").unwrap_or_else(|| host.to_owned());
     Placement {
@@ -102,9 +91,34 @@ pub fn limit(variable: &dyn Fn(&str) -> Option<String>, now: u64) -> Option<Dura
     Some(Duration::from_secs(rest).saturating_add(GRACE))
 }
 
+/// Variables of the number of ranks of a node, and of all, innermost launcher first.
+const SIZES: [(&str, &str); 5] = [
+    ("LOCAL_WORLD_SIZE", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE"),
+    ("MPI_LOCALNRANKS", "PMI_SIZE"),
+    ("PALS_LOCAL_SIZE", "PALS_SIZE"),
+];
+/// Variables of the number of nodes.
+const NODES: [&str; 3] = ["SLURM_STEP_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"];
+
+/// Whether the job is known to have one node only. A process that no launcher started is alone.
+pub fn is_one_node(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    let sizes = SIZES
+        .iter()
+        .find_map(|(local, all)| Some((number(local)?, number(all)?)));
+    let nodes = || NODES.iter().find_map(|name| number(name));
+    match sizes {
+        Some((local, all)) => local == all,
+        None => nodes().map_or_else(|| rank(variable).is_none(), |nodes| nodes == 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roctop_ring::session::RANKS;
 
     fn of(variables: &str) -> Placement {
         let variable = |name: &str| {
@@ -203,5 +217,29 @@ mod tests {
         for (rank, _) in RANKS {
             assert!(LAUNCHERS.iter().any(|(known, ..)| *known == rank), "{rank}");
         }
+    }
+
+    #[test]
+    fn a_job_of_one_node_is_known_by_its_sizes() {
+        let is_one = |variables: &str| {
+            let set = |name: &str| {
+                let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+                pairs
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| value.to_owned())
+            };
+            is_one_node(&set)
+        };
+        assert!(is_one(""));
+        assert!(is_one(
+            "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4"
+        ));
+        assert!(!is_one(
+            "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_SIZE=4"
+        ));
+        assert!(is_one("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_NNODES=1"));
+        assert!(!is_one("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_NNODES=2"));
+        // Nothing says how many.
+        assert!(!is_one("PMI_RANK=0 PMI_SIZE=4"));
     }
 }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "getpid and its relatives")]
 
 use roctop_ring::layout::Header;
-use roctop_ring::session::RANKS;
+use roctop_ring::session::rank_variables;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
@@ -66,13 +66,12 @@ fn boot_id() -> u64 {
 }
 
 fn rank() -> (i32, i32) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<i32>().ok());
-    for (rank, ranks) in RANKS {
-        if let Some(rank) = number(rank) {
-            return (rank, number(ranks).unwrap_or(-1));
-        }
-    }
-    (-1, -1)
+    let variable = |name: &str| std::env::var(name).ok();
+    let number = |name: &str| variable(name).and_then(|text| text.trim().parse::<i32>().ok());
+    let Some((rank, ranks)) = rank_variables(&variable) else {
+        return (-1, -1);
+    };
+    (number(rank).unwrap_or(-1), number(ranks).unwrap_or(-1))
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub mod wanted {
     pub const USUAL: u64 = !(HSA_API | ARGUMENTS);
 }
 
-/// Variables in which launchers pass a process its rank and the number of ranks. The first that is set counts.
+/// Variables in which launchers pass a process its rank and the number of ranks. [`rank_variables`] says which count.
 pub const RANKS: [(&str, &str); 12] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMIX_RANK", "PMIX_SIZE"),
@@ -108,6 +108,19 @@ pub const RANKS: [(&str, &str); 12] = [
     ("MPI_RANK", "MPI_SIZE"),
     ("RANK", "WORLD_SIZE"),
 ];
+
+/// torchrun's variables. What it starts may inherit those of a scheduler's task, which are the same for all of these ranks.
+const TORCHRUN: [&str; 4] = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"];
+
+/// The variables of rank and number of ranks that count: torchrun's inside of what torchrun starts, else the first of
+/// [`RANKS`] whose rank is a number.
+pub fn rank_variables(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static str, &'static str)> {
+    let is_number = |name: &str| variable(name).is_some_and(|text| text.trim().parse::<u32>().is_ok());
+    if TORCHRUN.into_iter().all(is_number) && variable("TORCHELASTIC_RUN_ID").is_some() {
+        return Some(("RANK", "WORLD_SIZE"));
+    }
+    RANKS.into_iter().find(|(rank, _)| is_number(rank))
+}
 
 /// Candidate parents of this user's sessions, in order: `/dev/shm/roctop-<uid>`, then `roctop` below `XDG_RUNTIME_DIR`.
 pub fn base(uid: u32, runtime_dir: Option<&Path>) -> Vec<PathBuf> {
