@@ -52,7 +52,7 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
         ..screen_look.settings
     };
     let (sender, mut end) = (ingest.sender(), End::default());
-    let shown = ui::run::run_with(screen, settings, None, &store, &mut |effect| match effect {
+    let shown = ui::run::run_with(screen, settings, None, &*store, &mut |effect| match effect {
         Effect::Quit | Effect::Detach => LoopControl::Stop,
         Effect::Interrupt => signal_all(session, Signal::INT),
         Effect::Signal(number) => named(number, |signal| signal_all(session, signal)),

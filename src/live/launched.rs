@@ -202,7 +202,7 @@ impl Running {
         let mut wish = Effect::Quit;
         // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
         let shown = catch_unwind(AssertUnwindSafe(|| {
-            ui::run::run_with(screen, settings, before, &store, &mut |effect| {
+            ui::run::run_with(screen, settings, before, &*store, &mut |effect| {
                 fail_for_a_test(&effect);
                 self.act(effect, runner, &mut wish)
             })

@@ -60,15 +60,21 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
     let paths_shown = paths.clone();
     let mut runner = EffectRunner::new(Source::Recordings(paths), screen_look.depth, Gauging::off());
-    ui::run::run_with(screen, screen_look.settings, None, &store, &mut |effect| match effect {
-        Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
-        Effect::Recall(window) => {
-            past.wish(window);
-            LoopControl::Continue
-        }
-        Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
-        other => runner.act(other),
-    })
+    ui::run::run_with(
+        screen,
+        screen_look.settings,
+        None,
+        &*store,
+        &mut |effect| match effect {
+            Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
+            Effect::Recall(window) => {
+                past.wish(window);
+                LoopControl::Continue
+            }
+            Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
+            other => runner.act(other),
+        },
+    )
     .context("the terminal failed")?;
     if reader.is_finished() {
         let read = reader.join();

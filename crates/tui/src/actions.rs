@@ -109,7 +109,10 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Type if latest.is_running() => begin_typing(ui, latest),
         Action::Signals | Action::Type => ui.say(latest, "the program does not run"),
         Action::Suspend => return Effect::Suspend,
-        Action::Quit if latest.is_running() && ui.program.fate.is_none() => ui.popup = Some(Popup::Quit),
+        // A job is not this screen's to stop.
+        Action::Quit if latest.job.is_none() && latest.is_running() && ui.program.fate.is_none() => {
+            ui.popup = Some(Popup::Quit);
+        }
         Action::Quit => return Effect::Quit,
     }
     Effect::None

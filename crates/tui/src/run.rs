@@ -6,7 +6,7 @@ mod since_mark;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use self::driver::Driver;
 use super::keymap::Keys;
@@ -16,7 +16,26 @@ use super::time::Motion;
 use super::{ColumnId, DEFAULT_GRACE, Effect, Marks, Pane, Prefs, Tab, Ui};
 use roctop_model::ask::Id;
 use roctop_model::query::Filter;
-use roctop_model::{Mode, Snapshot, Store};
+use roctop_model::{Fresh, Mode, Snapshot, Store};
+
+/// What a screen shows: snapshots, the newest when it is asked.
+pub trait Shown {
+    /// What is known now.
+    fn snapshot(&self, fresh: Fresh) -> Arc<Snapshot>;
+
+    /// Whether more is known than the last snapshot has.
+    fn is_new(&self) -> bool;
+}
+
+impl Shown for Mutex<Store> {
+    fn snapshot(&self, fresh: Fresh) -> Arc<Snapshot> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).snapshot(fresh)
+    }
+
+    fn is_new(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).is_new()
+    }
+}
 
 /// What is to become of the loop after an effect.
 #[derive(Debug)]
@@ -177,7 +196,7 @@ pub fn run(tty: File, store: &Arc<Mutex<Store>>, effects: &mut dyn FnMut(Effect)
         Screen::open(tty, theme, options)?,
         Settings::default(),
         None,
-        store,
+        &**store,
         effects,
     )?;
     Ok(())
@@ -189,8 +208,8 @@ pub fn run_with(
     screen: Screen,
     settings: Settings,
     before: Option<PreviousRun>,
-    store: &Arc<Mutex<Store>>,
+    source: &dyn Shown,
     effects: &mut dyn FnMut(Effect) -> LoopControl,
 ) -> io::Result<PreviousRun> {
-    Driver::new(screen, settings, before, store, effects).run()
+    Driver::new(screen, settings, before, source, effects).run()
 }

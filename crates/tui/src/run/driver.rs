@@ -2,11 +2,11 @@
 //! ask for is done.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::since_mark::SinceMark;
-use super::{LoopControl, PreviousRun, Settings};
+use super::{LoopControl, PreviousRun, Settings, Shown};
 use crate::frame_pacing::FramePacing;
 use crate::key::Input;
 use crate::screen::Screen;
@@ -14,7 +14,7 @@ use crate::throttle::Throttle;
 use crate::waker;
 use crate::{Effect, Msg, Own, Since, Ui, picture, update, view};
 use roctop_model::recall::Window;
-use roctop_model::{Fresh, Snapshot, Store};
+use roctop_model::{Fresh, Snapshot};
 use roctop_trace::clocks::{boottime, of_process, of_thread};
 
 /// How often the timeline's head moves.
@@ -46,7 +46,7 @@ pub(super) struct Driver<'a> {
     screen: Screen,
     ui: Ui,
     latest: Arc<Snapshot>,
-    store: &'a Mutex<Store>,
+    source: &'a dyn Shown,
     effects: &'a mut dyn FnMut(Effect) -> LoopControl,
     since: SinceMark,
     throttle: Throttle,
@@ -74,12 +74,12 @@ impl<'a> Driver<'a> {
         screen: Screen,
         settings: Settings,
         before: Option<PreviousRun>,
-        store: &'a Mutex<Store>,
+        source: &'a dyn Shown,
         effects: &'a mut dyn FnMut(Effect) -> LoopControl,
     ) -> Self {
         let throttle = Throttle::new(settings.throttle);
         let pacing = FramePacing::new(settings.most_bytes);
-        let latest = snapshot(store, Fresh::All);
+        let latest = source.snapshot(Fresh::All);
         let ui = match before {
             Some(before) => before.ui.for_next_run(before.last),
             None => settings.begin(latest.mode),
@@ -89,7 +89,7 @@ impl<'a> Driver<'a> {
             screen,
             ui,
             latest,
-            store,
+            source,
             effects,
             since: SinceMark::default(),
             throttle,
@@ -177,9 +177,9 @@ impl<'a> Driver<'a> {
         if is_moving || self.headed.elapsed() >= CLOCK_INTERVAL {
             return Wait::Frame;
         }
-        // Armed before the store is asked: what comes after that ends the sleep.
+        // Armed before the source is asked: what comes after that ends the sleep.
         let is_armed = waker::arm();
-        if self.store.lock().unwrap_or_else(PoisonError::into_inner).is_new() {
+        if self.source.is_new() {
             waker::disarm();
             return Wait::Frame;
         }
@@ -197,7 +197,7 @@ impl<'a> Driver<'a> {
         };
         self.headed = Instant::now();
         let before = of_thread();
-        self.latest = self.since.counted(snapshot(self.store, fresh));
+        self.latest = self.since.counted(self.source.snapshot(fresh));
         if fresh == Fresh::All {
             self.making = of_thread().saturating_sub(before);
         }
@@ -249,9 +249,9 @@ impl<'a> Driver<'a> {
             (self.is_dirty, self.is_answer) = (true, true);
             let effect = update(&mut self.ui, &self.latest, message);
             if let Effect::Reset(since) = effect {
-                let begin = (since == Since::Now).then(|| snapshot(self.store, Fresh::All));
+                let begin = (since == Since::Now).then(|| self.source.snapshot(Fresh::All));
                 self.since.reset(begin);
-                self.latest = self.since.counted(snapshot(self.store, Fresh::All));
+                self.latest = self.since.counted(self.source.snapshot(Fresh::All));
             }
             if !self.perform(effect)? {
                 return Ok(false);
@@ -335,8 +335,4 @@ fn behind(latest: &Snapshot) -> Duration {
         return Duration::ZERO;
     }
     Duration::from_nanos(boottime().saturating_sub(latest.now))
-}
-
-fn snapshot(store: &Mutex<Store>, fresh: Fresh) -> Arc<Snapshot> {
-    store.lock().unwrap_or_else(PoisonError::into_inner).snapshot(fresh)
 }

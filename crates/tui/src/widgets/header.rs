@@ -120,7 +120,10 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
             records => format!("{} records", units::count(records)),
         }
     };
-    parts.push(part(records, Role::Text, RATE_RANK));
+    // The records of a job's ranks are not here.
+    if latest.job.is_none() {
+        parts.push(part(records, Role::Text, RATE_RANK));
+    }
     if let Some(own) = scene.ui.own.filter(|own| large || own.slowed > 1) {
         let text = format!("roctop {:>3.0} % CPU", own.share);
         parts.push(if own.slowed > 1 {
