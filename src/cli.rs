@@ -9,7 +9,9 @@ pub mod usage_error;
 pub use ask::{Ask, AskFormat, Mcp};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
-pub use recordings::{Attach, Cut, Diff, Export, Format, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat};
+pub use recordings::{
+    Attach, Cut, Diff, Export, Format, Job, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat,
+};
 
 use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
@@ -51,7 +53,7 @@ pub struct Cli {
 }
 
 /// Options that `-h` leaves out, by their names in code; `--help` has all.
-const HIDDEN_IN_SHORT_HELP: [&str; 34] = [
+const HIDDEN_IN_SHORT_HELP: [&str; 35] = [
     "words",
     "theme",
     "view",
@@ -86,6 +88,7 @@ const HIDDEN_IN_SHORT_HELP: [&str; 34] = [
     "keep_recordings",
     "keep_memory",
     "keep_signal",
+    "job_host",
 ];
 
 /// The command line as clap knows it: `-h` fits a screen.
@@ -160,6 +163,12 @@ pub enum Action {
     ///
     /// It prints the recording's directory when the recording is complete.
     Keep(Keep),
+    /// Watch all ranks of a job; list the user's jobs.
+    #[command(after_help = "Examples:
+  srun roctop record --job -o runs -- ./app     the ranks report to their job
+  roctop job                                    your jobs
+  roctop job 4711                               all ranks on one screen")]
+    Job(Job),
     /// Look at recordings.
     #[command(after_help = "Examples:
   roctop open run

@@ -16,6 +16,7 @@ use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;
 use crate::item::Exit;
+use crate::job::{JobPlan, print_jobs};
 use crate::keep::{Keeping, request};
 use crate::live;
 use crate::live::ingest::Gauging;
@@ -329,6 +330,15 @@ fn passes(
     start(words, &job(requests.last(), requests.len().max(1)), screen, look)
 }
 
+/// `roctop job`: all ranks of a job on one screen, or the user's jobs.
+pub fn watch_job(options: &cli::Job) -> Result<u8> {
+    match &options.id {
+        Some(id) => live::watch_job(id, &options.look)?,
+        None => print_jobs(&mut std::io::stdout().lock())?,
+    }
+    Ok(0)
+}
+
 /// `roctop record`: headless, into a recording.
 pub fn record(options: &cli::Record) -> Result<u8> {
     let mut requests = requests(&options.recorded.counting)?;
@@ -347,12 +357,18 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         return Err(UsageError(message).into());
     }
     log::set(options.log);
+    let plan = options
+        .job
+        .as_deref()
+        .map(|name| JobPlan::new(name, options.job_host.as_deref(), &|name| std::env::var(name).ok()));
+    let plan = plan.transpose()?;
     passes(&options.words, &requests, Screen::None, &look, &|request, number| Job {
         recording: keeping.is_none().then(|| pass(&output, several, number)),
         keeping: keeping.clone(),
         keep_signal: options.keeping.keep_signal,
         metrics: options.metrics,
         most_bytes: options.max_size,
+        plan: plan.clone(),
         ..job(&options.recorded, request)
     })
 }

@@ -22,6 +22,7 @@ pub mod commands;
 pub mod counters;
 pub mod demo;
 pub mod doctor;
+pub mod job;
 pub mod keep;
 pub mod live;
 pub mod log;

@@ -1,9 +1,10 @@
-//! The live screen and the replay: wires the program's terminal, the pump and the screen together.
+//! The live screen and the replay: wires the terminal of the program, the ingest and the screen together.
 
 mod appearance;
 mod attached;
 mod effects;
 pub mod ingest;
+mod job;
 mod launched;
 pub mod past;
 pub mod pty_keeper;
@@ -15,6 +16,7 @@ mod thread_times;
 mod watched;
 
 pub use self::attached::attach;
+pub use self::job::watch_job;
 pub use self::launched::live;
 pub use self::replay::replay;
 

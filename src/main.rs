@@ -90,6 +90,7 @@ fn act(cli: Cli, has_only_look: bool) -> anyhow::Result<u8> {
         Some(Action::Record(options)) => commands::record(&options),
         Some(Action::Attach(options)) => commands::attach(&options),
         Some(Action::Keep(options)) => commands::keep(&options),
+        Some(Action::Job(options)) => commands::watch_job(&options),
         Some(Action::Open(options)) => commands::open(&options),
         Some(Action::Export(options)) => commands::export_files(&options),
         Some(Action::Rocprofv3 { words }) => rocprofv3::act(&words),

@@ -252,6 +252,20 @@ pub struct Record {
     /// How lines on standard error are written: text, or a JSON object each.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub log: log::Format,
+    /// Report to the job, so that 'roctop job' shows all ranks on one screen. NAME where no scheduler or launcher names it.
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "Job"
+    )]
+    pub job: Option<String>,
+    /// Host name or address at which the node of rank 0 listens for the others. [default: its host name; 127.0.0.1 for a job
+    /// of one node]
+    #[arg(long, value_name = "HOST", requires = "job", help_heading = "Job")]
+    pub job_host: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub keeping: Keeping,

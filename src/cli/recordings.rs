@@ -22,6 +22,17 @@ pub struct Attach {
     pub gauges: Gauges,
 }
 
+/// Options of watching a job.
+#[derive(Debug, Args)]
+pub struct Job {
+    /// The job: the scheduler's number, or the name after --job=; without one, the user's jobs are listed.
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub look: Look,
+}
+
 /// Options of writing what a session holds.
 #[derive(Debug, Args)]
 pub struct Keep {

@@ -6,6 +6,7 @@ use crate::clocks::boottime;
 use crate::doctor;
 use crate::embedded;
 use crate::item::Exit;
+use crate::job::{JobMember, JobPlan};
 use crate::keep::{Keeper, Keeping};
 use crate::live::ingest::{Gauging, Ingest, IngestSender};
 use crate::log;
@@ -71,6 +72,8 @@ pub struct Job {
     pub output: Output,
     /// What the screen does when the program has ended.
     pub on_exit: OnExit,
+    /// The job that this rank reports to.
+    pub plan: Option<JobPlan>,
 }
 
 impl Job {
@@ -227,7 +230,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     });
     let keeper = keeper.transpose()?;
     let is_kept = keeper.is_some();
-    let is_added_up = !(is_recorded || is_kept) || endpoint.is_some();
+    let is_added_up = !(is_recorded || is_kept) || endpoint.is_some() || job.plan.is_some();
     let store = Arc::new(Mutex::new(Store::new(Options {
         aliases: config.aliases,
         thresholds: config.thresholds,
@@ -255,13 +258,23 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
         _ => false,
     };
 
+    let member = job.plan.as_ref().and_then(|plan| {
+        if let Some(line) = plan.trouble(&|name| std::env::var(name).ok()) {
+            say(&line);
+        }
+        // The program runs all the same.
+        let started = JobMember::start(plan, session.path(), store.clone());
+        started
+            .map_err(|error| say(&format!("no part in the job: {error:#}")))
+            .ok()
+    });
     let command = launch::command(program, &variables, &job.output)?;
     let watch = job.watch(session.path(), &ingest)?;
     session.started();
     let (exit, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
     let missed = watch.and_then(Watch::stop);
     let read = ingest.stop();
-    drop(answers);
+    drop((answers, member));
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
 

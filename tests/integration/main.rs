@@ -21,6 +21,7 @@ mod export;
 mod gauges;
 mod hostile_recording;
 mod hostile_text;
+mod job;
 mod keep;
 mod kernel_names;
 mod launch;
