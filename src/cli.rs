@@ -214,7 +214,7 @@ pub enum Action {
   roctop ask run 'top calls by p99' --format json
 docs/ask.md has the language.")]
     Ask(Ask),
-    /// Answer a language model's questions, by the Model Context Protocol.
+    /// Answer a language model's questions (Model Context Protocol).
     ///
     /// A client of the protocol starts it, and talks to it by standard input and output. It reads the user's own sessions, and
     /// recordings below the named directories; it changes nothing. docs/mcp.md has the tools.
