@@ -108,7 +108,7 @@ const fn clock(offset: i64, error: u64) -> NodeClock {
 }
 
 #[test]
-fn clocks_of_machines_that_booted_at_other_times_are_compared_by_realtime() {
+fn clocks_of_machines_that_booted_apart_are_compared() {
     // The node booted 50 s after the root, and its CLOCK_REALTIME is 3 s ahead: 13 s up and 63 s up at the same moment.
     let (root, node) = ((63 * SECOND, 1_000 * SECOND), (13 * SECOND, 1_003 * SECOND));
     let ahead = [node, root].map(|(boot, real)| (real - boot) as i64);
