@@ -140,6 +140,23 @@ fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
 }
 
 #[test]
+fn a_killed_daemon_is_replaced_and_the_job_goes_on() {
+    let job = Job::new("killed");
+    let mut first = job.start(0, 2, "6");
+    wait_for("the job's keys", || job.list().contains("127.0.0.1:"));
+    let second = job.start(1, 2, "25");
+    let mut screen = job.screen();
+    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // The other rank's roctop is the root now, at another port.
+    screen.wait("one rank", |text| has_line(text, "1 of 2 ranks live"));
+    end(second);
+    screen.keys("q");
+    assert!(screen.end().success());
+}
+
+#[test]
 fn a_job_without_a_name_is_a_usage_error() {
     let place = place("job-nameless");
     let mut command = Command::new(OWN);
