@@ -4,6 +4,7 @@ use super::node::Node;
 use super::parts;
 use crate::cli::usage_error::UsageError;
 use crate::clocks::{boottime, realtime};
+use crate::log;
 use crate::model::job::{Measure, Placement, encode_rank};
 use crate::model::{Fresh, Store};
 use anyhow::Result;
@@ -63,7 +64,7 @@ impl JobPlan {
 
 impl JobPlan {
     /// What is wrong with where this process would listen, if it has the root: other nodes cannot reach it.
-    pub(crate) fn trouble(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    fn trouble(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let is_root = self.place.rank == 0 && !launcher::is_one_node(variable);
         let found = (self.listen.as_str(), 0).to_socket_addrs().ok()?;
         let is_local = |address: SocketAddr| address.ip().is_loopback();
@@ -108,6 +109,13 @@ impl JobMember {
             bytes::Bytes::from(place.rank.to_string()),
             Arc::new(Node::new(&place.node)),
         )?;
+        // Nobody waits for it: a name may take long to resolve.
+        let checked = plan.clone();
+        std::thread::Builder::new().name("job host".into()).spawn(move || {
+            if let Some(line) = checked.trouble(&|name| std::env::var(name).ok()) {
+                log::line(&line);
+            }
+        })?;
         let measure = Measure::new(Placement {
             size: place.size.unwrap_or(0),
             local: place.local_rank.unwrap_or(0),

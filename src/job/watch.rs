@@ -166,14 +166,11 @@ impl Watched {
         }
     }
 
-    /// Without its folder the job has ended: nodes that went with their root said no goodbye.
+    /// Without its folder the job has ended.
     fn end_if_over(&self) {
-        if !self.folder.exists() {
+        if matches!(self.folder.try_exists(), Ok(false)) {
             let state = &mut *self.lock();
-            for number in state.numbers.values() {
-                state.job.left(*number);
-            }
-            state.is_new = true;
+            state.is_new |= state.job.over();
         }
     }
 

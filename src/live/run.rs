@@ -259,9 +259,6 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     };
 
     let member = job.plan.as_ref().and_then(|plan| {
-        if let Some(line) = plan.trouble(&|name| std::env::var(name).ok()) {
-            say(&line);
-        }
         // The program runs all the same.
         let started = JobMember::start(plan, session.path(), store.clone());
         started

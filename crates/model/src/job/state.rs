@@ -178,6 +178,15 @@ impl Job {
         }
     }
 
+    /// The job is over: nodes whose connection has ended said no goodbye, because their root went first. True if there were any.
+    pub fn over(&mut self) -> bool {
+        let gone = self
+            .nodes
+            .iter_mut()
+            .filter(|node| matches!(node.state, NodeState::Gone(_)));
+        gone.map(|node| node.state = NodeState::Left).count() > 0
+    }
+
     /// A node's report came at `now`, the root's CLOCK_BOOTTIME. Reports may come late and out of order: what is newer
     /// stays.
     pub fn report(&mut self, number: u32, report: NodeReport, now: Nanos) {

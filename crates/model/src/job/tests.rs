@@ -725,4 +725,9 @@ fn ranks_of_a_node_that_said_goodbye_have_ended() {
     assert_eq!([values.state(0), values.state(1)], [RankState::Ended, RankState::Gone]);
     let down: Vec<u32> = values.slow.iter().map(|slow| slow.rank).collect();
     assert_eq!((down, values.totals.nodes), (vec![1], [0, 0, 1]));
+    // With the job's end the other one has ended, too; one that is connected stays.
+    job.node(2, "n");
+    assert_eq!([job.over(), job.over()], [true, false]);
+    let values = job.values(NOW + 60 * SECOND);
+    assert_eq!((values.state(1), values.totals.nodes), (RankState::Ended, [0, 1, 0]));
 }
