@@ -97,7 +97,8 @@ pub fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, argu
 #[inline(always)]
 fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_WORDS] {
     let code = u64::from(status.unwrap_or(0).cast_unsigned());
-    let kind = u64::from(call.op) | u64::from(status.is_some()) << 16 | code << 32;
+    let known = ApiCall::status_word(status.is_some(), call.thread.origin().site());
+    let kind = u64::from(call.op) | u64::from(known) << 16 | code << 32;
     [call.start, end, call.correlation, call.parent, kind, arg]
 }
 
@@ -126,7 +127,10 @@ pub fn dispatch(record: &Dispatch, flags: u8) {
 pub fn counted_dispatch(record: &Dispatch, flags: u8) {
     if let Some(thread) = thread::current() {
         thread.push(
-            Dispatch::head(flags | suspect(record.begin, record.end), Domain::NONE),
+            Dispatch::head(
+                flags | record.site_flag() | suspect(record.begin, record.end),
+                Domain::NONE,
+            ),
             &record.payload(),
         );
     }

@@ -29,6 +29,7 @@ pub mod guard;
 pub mod identity;
 pub mod level;
 pub mod notices;
+pub mod origin;
 pub mod process;
 pub mod state;
 pub mod stream;

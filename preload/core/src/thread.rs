@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "per-thread state reached through one pointer, pthread keys")]
 
 use crate::guard::Errno;
+use crate::origin::Origin;
 use crate::process::{self, Chunk, Process};
 use crate::state::{self, word};
 use crate::{clock, tls};
@@ -58,9 +59,8 @@ pub struct Thread {
     pub handing: Cell<usize>,
     /// The call that the run-time's callback has announced on this thread.
     pub announced: Cell<AnnouncedCall>,
-    /// Dense stream id plus one of the call that this thread is in, 0 unknown.
-    pub stream: Cell<u32>,
-    tid: Cell<u32>,
+    /// This thread, with the stream and the site of the call that it is in.
+    origin: Cell<Origin>,
     counter: Cell<u64>,
     base: Cell<u64>,
     index: Cell<usize>,
@@ -263,13 +263,12 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.busy.set(false);
     thread.hip_frame.set(0);
     thread.current.set(0);
-    thread.stream.set(0);
     thread.cooperative.set(0);
     thread.handing.set(0);
     thread.announced.take();
     thread.communication.set(0);
     thread.group.set([0; 2]);
-    thread.tid.set(tid);
+    thread.origin.set(Origin::new(tid, 0, 0));
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);
     thread.chunk.set(std::ptr::from_ref(chunk) as usize);
@@ -360,7 +359,25 @@ impl Thread {
     /// Kernel thread id.
     #[inline(always)]
     pub fn tid(&self) -> u32 {
-        self.tid.get()
+        self.origin.get().tid()
+    }
+
+    /// This thread, with the stream and the site of the call that it is in.
+    #[inline(always)]
+    pub fn origin(&self) -> Origin {
+        self.origin.get()
+    }
+
+    /// A call begins: its dense stream id plus one and its site, 0 unknown.
+    #[inline(always)]
+    pub fn begin_origin(&self, stream: u32, site: u16) {
+        self.origin.set(Origin::new(self.tid(), stream, site));
+    }
+
+    /// The call has returned.
+    #[inline(always)]
+    pub fn end_origin(&self) {
+        self.begin_origin(0, 0);
     }
 
     /// A new correlation id.

@@ -245,7 +245,7 @@ impl Left {
             _ if self.is_doubtful => flag::UNTIMED | flag::SUSPECT_TIME,
             Dispatch { begin, end, .. } if begin > end => flag::SUSPECT_TIME,
             _ => 0,
-        };
+        } | self.record.site_flag();
         let [first, second] = self.record.payload();
         let slot = |head: Head, words: [u64; PAYLOAD_WORDS]| {
             let [a, b, c, d, e, f] = words;

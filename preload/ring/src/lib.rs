@@ -24,5 +24,6 @@ pub mod reader;
 pub mod record;
 #[cfg(not(loom))]
 pub mod session;
+pub mod sites;
 pub mod sync;
 pub mod writer;

@@ -40,6 +40,10 @@ pub const MAX_SLOTS: usize = 8;
 #[cfg(loom)]
 pub const MAX_SLOTS: usize = 2;
 
+/// Greatest number of a site: a place in the program that launches, copies or allocates. Numbers count from 1 in each
+/// process.
+pub const MAX_SITE: u16 = 0x7fff;
+
 /// Kind number of a continuation slot.
 pub const CONTINUATION: u8 = 1;
 
@@ -172,6 +176,24 @@ impl ApiCall {
             0
         };
         event & ((1 << Self::STREAM_BIT) - 1) | (stream as u64) << Self::STREAM_BIT
+    }
+
+    /// Its field `has_status`.
+    #[inline]
+    pub const fn status_word(has_status: bool, site: u16) -> u16 {
+        has_status as u16 | site << 1
+    }
+
+    /// Whether `status` is known.
+    #[inline]
+    pub const fn knows_status(&self) -> bool {
+        self.has_status & 1 != 0
+    }
+
+    /// Number of the call's site in its process, 0 unknown.
+    #[inline]
+    pub const fn site(&self) -> u16 {
+        self.has_status >> 1
     }
 
     /// Event and stream in the argument of such a call.
@@ -398,7 +420,7 @@ records! {
         parent: u64,
         /// Operation number in the domain of the header.
         op: u16,
-        /// 1 when `status` is known.
+        /// Bit 0: `status` is known. Bits 1 to 15: the call's site, see [`ApiCall::site`]; 0 in older recordings.
         has_status: u16,
         /// Return code.
         status: i32,
@@ -445,7 +467,8 @@ records! {
         stream: u32,
         /// Thread that launched it, 0 unknown.
         tid: u32,
-        /// String id of the name if there is no kernel object.
+        /// String id of the name if there is no kernel object; with [`flag::SITE`] the site of the launch. See
+        /// [`Dispatch::name_id`] and [`Dispatch::site`].
         name: u32,
     }
     /// A copy or fill made by the GPU.
@@ -478,8 +501,8 @@ records! {
         engine: u16,
         /// 1 in place on its own signal, 2 HIP activity record.
         source: u16,
-        /// Reserved.
-        reserved: u16,
+        /// Number of the site that requested it in its process, 0 unknown.
+        site: u16,
     }
     /// The value of a hardware counter.
     31 CounterValue ("counter_value", 1) {
@@ -691,6 +714,39 @@ records! {
 impl Dispatch {
     /// Word of the first slot that holds `kernel_object`.
     pub const KERNEL_OBJECT: usize = 5;
+
+    /// Its field `name` for a launch from `site`. Without a kernel object the number would be taken for a name.
+    #[inline]
+    pub const fn name_of_site(kernel_object: u64, site: u16) -> u32 {
+        if kernel_object == 0 { 0 } else { site as u32 }
+    }
+
+    /// [`flag::SITE`] if this record has a site, else 0. Where records are written, `name` holds a site exactly if there
+    /// is a kernel object.
+    #[inline]
+    pub const fn site_flag(&self) -> u8 {
+        if self.kernel_object != 0 && self.name != 0 {
+            flag::SITE
+        } else {
+            0
+        }
+    }
+
+    /// Number of the launch's site in its process, 0 unknown. `flags` are those of the record's header.
+    #[inline]
+    pub const fn site(&self, flags: u8) -> u16 {
+        if flags & flag::SITE != 0 && self.name <= MAX_SITE as u32 {
+            self.name as u16
+        } else {
+            0
+        }
+    }
+
+    /// String id of the kernel's name, 0 if it has none. `flags` are those of the record's header.
+    #[inline]
+    pub const fn name_id(&self, flags: u8) -> u32 {
+        if flags & flag::SITE == 0 { self.name } else { 0 }
+    }
 }
 
 #[cfg(test)]
@@ -728,6 +784,40 @@ mod tests {
         let slots = slots_of(Dispatch::head(0, Domain::NONE), dispatch.payload());
         assert_eq!(slots.len(), 2);
         assert_eq!(decode(&slots), Body::Dispatch(dispatch));
+    }
+
+    #[test]
+    fn status_and_site_share_a_field() {
+        let call = |has_status, site| ApiCall {
+            has_status: ApiCall::status_word(has_status, site),
+            ..ApiCall::default()
+        };
+        for site in [0, 1, MAX_SITE] {
+            for has_status in [false, true] {
+                let call = call(has_status, site);
+                assert_eq!((call.knows_status(), call.site()), (has_status, site));
+            }
+        }
+        assert_eq!(call(true, 0).has_status, 1, "as in older recordings");
+    }
+
+    #[test]
+    fn a_site_is_never_taken_for_a_name() {
+        let dispatch = |kernel_object, name| Dispatch {
+            kernel_object,
+            name,
+            ..Dispatch::default()
+        };
+        let read = |dispatch: Dispatch, flags| (dispatch.site(flags), dispatch.name_id(flags));
+        let (launched, named) = (dispatch(64, 9), dispatch(0, 9));
+        assert_eq!(read(launched, launched.site_flag()), (9, 0));
+        assert_eq!(read(named, named.site_flag()), (0, 9));
+        assert_eq!(dispatch(64, 0).site_flag(), 0);
+        assert_eq!(
+            read(dispatch(64, 0x8000), flag::SITE),
+            (0, 0),
+            "no site has this number"
+        );
     }
 
     #[test]

@@ -89,8 +89,11 @@ pub mod wanted {
     pub const LIBRARY_API: u64 = 1 << 16;
     /// Arguments of HIP calls; RCCL's are always recorded.
     pub const ARGUMENTS: u64 = 1 << 17;
-    /// The default: without HSA calls, which are many, cheap and rarely needed, and without arguments, which cost time.
-    pub const USUAL: u64 = !(HSA_API | ARGUMENTS);
+    /// Sites of launches, copies and allocations, and the stacks of new ones.
+    pub const SITES: u64 = 1 << 18;
+    /// The default: without HSA calls, which are many, cheap and rarely needed, and without arguments and sites, which
+    /// cost time.
+    pub const USUAL: u64 = !(HSA_API | ARGUMENTS | SITES);
 }
 
 /// Variables in which launchers pass a process its rank and the number of ranks. [`rank_variables`] says which count.

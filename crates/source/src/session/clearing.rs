@@ -3,6 +3,7 @@
 
 use roctop_ring::flight::FLIGHT;
 use roctop_ring::session::RING;
+use roctop_ring::sites::SITES;
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ impl Clearing {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| {
                 path.extension()
-                    .is_some_and(|ending| ending == RING || ending == FLIGHT)
+                    .is_some_and(|ending| ending == RING || ending == FLIGHT || ending == SITES)
             })
             .filter(|path| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -94,6 +95,7 @@ mod tests {
             "10-1.ring",
             "10-1.1.ring",
             "10-1.0.flight",
+            "10-1.sites",
             "100-1.ring",
             "11-1.ring",
             "control",
@@ -101,7 +103,7 @@ mod tests {
             make(name);
         }
         let mut clearing = Clearing {
-            kept: 3 << 20,
+            kept: 4 << 20,
             taken: Duration::ZERO,
             ..Clearing::default()
         };

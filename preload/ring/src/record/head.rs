@@ -48,6 +48,8 @@ pub mod flag {
     pub const OPEN: u8 = 8;
     /// This work has no GPU time; `begin` and `end` are zero.
     pub const UNTIMED: u8 = 16;
+    /// A dispatch's field `name` holds the site of its launch.
+    pub const SITE: u8 = 32;
 }
 
 /// Origin of a call or marker. An open set: unknown numbers are shown as numbers.

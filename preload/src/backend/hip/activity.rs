@@ -9,6 +9,7 @@
 use super::watchdog;
 use crate::backend::hsa;
 use crate::level::{self, Level};
+use crate::origin::Origin;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hip_sys::function::FUNCTIONS;
@@ -31,7 +32,7 @@ const THREAD_OFFSET: usize = 40_503;
 const QUIET_TIME: Duration = Duration::from_millis(20);
 const MAX_SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// Data of a launch: correlation id, thread | stream << 32, submit time.
+/// Data of a launch: correlation id, word of an [`Origin`], submit time.
 static NOTES: [[AtomicU64; 3]; LAUNCHES] = [const { [const { AtomicU64::new(0) }; 3] }; LAUNCHES];
 /// Number of records received.
 static RECORDS: AtomicU64 = AtomicU64::new(0);
@@ -98,10 +99,7 @@ pub(crate) fn note() {
     }
     if let Some([id, who, submit]) = NOTES.get(place(correlation)) {
         id.store(0, Ordering::Relaxed);
-        who.store(
-            u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32,
-            Ordering::Relaxed,
-        );
+        who.store(thread.origin().word(), Ordering::Relaxed);
         submit.store(clock::now(), Ordering::Relaxed);
         id.store(correlation, Ordering::Release);
     }
@@ -134,6 +132,8 @@ pub(crate) fn record(op: u32, data: *const c_void) {
     }
     let Some(process) = process::get() else { return };
     let [who, submit] = noted(record.correlation);
+    // Its field `name` has no room for a site.
+    let origin = Origin::of(who);
     process.count(counter::TIMED, 1);
     RECORDS.fetch_add(1, Ordering::Relaxed);
     let dispatch = Dispatch {
@@ -144,8 +144,8 @@ pub(crate) fn record(op: u32, data: *const c_void) {
         dispatch_id: process.submit(1) + 1,
         source: ACTIVITY,
         agent: hsa::hsa().map_or(0, |hsa| hsa.agents.by_node(record.device as u32)),
-        stream: (who >> 32) as u32,
-        tid: who as u32,
+        stream: origin.stream(),
+        tid: origin.tid(),
         // SAFETY: not null, and a terminated text that is valid during the call.
         name: process.intern(unsafe { CStr::from_ptr(record.kernel_name) }.to_bytes()),
         ..Dispatch::default()

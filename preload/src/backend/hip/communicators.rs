@@ -265,7 +265,7 @@ pub(super) fn begin(communication: &Communication, op: u16, call: &Call, fetch: 
                 op,
                 peer,
                 reduction,
-                stream: thread.stream.get(),
+                stream: thread.origin().stream(),
                 sequence: sequence as u32,
                 count: fetch(communication.count),
                 datatype: byte(fetch(communication.datatype)),

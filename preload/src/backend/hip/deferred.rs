@@ -39,7 +39,7 @@ pub(crate) fn is_used() -> bool {
     USED.load(Ordering::Relaxed) != 0
 }
 
-/// Call of a packet that was submitted outside any call: correlation id, thread | stream << 32.
+/// Call of a packet that was submitted outside any call: correlation id, word of an `Origin`.
 #[cold]
 pub(crate) fn maker(packet: &Packet) -> Option<[u64; 2]> {
     let correlation = packet.reserved1;

@@ -273,7 +273,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         }
         is_alone = deferred::is_used();
     }
-    thread.stream.set(number);
+    thread.begin_origin(number, 0);
     frame.call.write(call);
     frame.function.write(function);
     // A single test, so that other calls pay for neither.
@@ -435,7 +435,6 @@ extern "C" fn exit(frame: &mut Frame) {
         if call.thread.cooperative.replace(0) != 0 {
             cooperative::end();
         }
-        call.thread.stream.set(0);
         let status = status(function, frame);
         let is_explained = function.domain == Domain::Rccl || control::is_asked(wanted::ARGUMENTS);
         if is_explained {
@@ -443,6 +442,7 @@ extern "C" fn exit(frame: &mut Frame) {
         } else {
             collector::exit_at(end, call, status, frame.argument);
         }
+        call.thread.end_origin();
         if status.is_some_and(|code| code != 0) {
             failed(function, frame, call);
         }

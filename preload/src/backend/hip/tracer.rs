@@ -215,7 +215,7 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
         return Entered::No;
     };
     call.thread.hip_frame.set(here);
-    call.thread.stream.set(u32::from(known & NULL_STREAM != 0));
+    call.thread.begin_origin(u32::from(known & NULL_STREAM != 0), 0);
     call.thread.announced.set(AnnouncedCall {
         start: call.start,
         correlation: call.correlation,
@@ -258,7 +258,6 @@ pub(crate) fn exit(data: *mut c_void) -> usize {
     }
     let open = thread.announced.take();
     thread.hip_frame.set(0);
-    thread.stream.set(0);
     let known = known(open.op);
     if known != 0 && process::get().is_some() {
         let call = Call {
@@ -271,5 +270,6 @@ pub(crate) fn exit(data: *mut c_void) -> usize {
         };
         collector::api_exit(&call, None, 0);
     }
+    thread.end_origin();
     open.exit
 }

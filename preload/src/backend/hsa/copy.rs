@@ -16,6 +16,7 @@ use self::copy_slots::{place, release, reserve, taken};
 use super::signal::{self, Kind};
 use super::{Hsa, driver, harvest, hsa, proxy};
 use crate::guard::wall;
+use crate::origin::Origin;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hsa_sys::abi::{SUCCESS, SignalHandle, Span, Status};
@@ -124,6 +125,7 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: H
 
 /// Record of a copy that `thread` submits now, if it has a ring.
 fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
+    let origin = thread.map_or_else(|| Origin::new(thread::gettid(), 0, 0), thread::Thread::origin);
     Copy {
         submit: clock::now(),
         correlation: thread.map_or(0, |thread| thread.current.get()),
@@ -132,11 +134,12 @@ fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
         src: request.src,
         src_agent: request.src_agent,
         dst_agent: request.dst_agent,
-        stream: thread.map_or(0, |thread| thread.stream.get()),
-        tid: thread.map_or_else(thread::gettid, thread::Thread::tid),
+        stream: origin.stream(),
+        tid: origin.tid(),
         direction: request.direction,
         engine: made_by(request),
         source: IN_PLACE,
+        site: origin.site(),
         ..Copy::default()
     }
 }

@@ -7,6 +7,7 @@
 use super::queue::{self, Queue};
 use super::{Hsa, hook, hsa};
 use crate::guard::wall;
+use crate::origin::Origin;
 use crate::state::{self, word};
 use crate::thread;
 use hsa_sys::abi::Queue as HsaQueue;
@@ -65,11 +66,8 @@ fn note(hsa: &Hsa, handle: *const HsaQueue, first: u64, count: u64) {
 #[inline(always)]
 fn note_in(queue: &Queue, first: u64, count: u64) {
     let (correlation, who) = match thread::quietly() {
-        Some(thread) => (
-            thread.current.get(),
-            u64::from(thread.tid()) | u64::from(thread.stream.get()) << 32,
-        ),
-        None => (0, u64::from(thread::gettid())),
+        Some(thread) => (thread.current.get(), thread.origin().word()),
+        None => (0, Origin::new(thread::gettid(), 0, 0).word()),
     };
     if count > queue.slots.launches() {
         return queue.wide.note(first, count, [correlation, who]);

@@ -15,6 +15,7 @@ use crate::backend::hip::{deferred, watchdog};
 use crate::backend::sdk;
 use crate::guard::wall;
 use crate::level::{self, Level};
+use crate::origin::Origin;
 use crate::state::{self, word};
 use crate::{clock, collector, control, process, thread};
 use hsa_sys::abi::{Packet, packet};
@@ -79,8 +80,7 @@ pub(crate) unsafe extern "C" fn handler(
 pub(crate) struct Handed {
     pub(crate) kernel_object: u64,
     pub(crate) correlation: u64,
-    pub(crate) tid: u32,
-    pub(crate) stream: u32,
+    pub(crate) origin: Origin,
     pub(crate) queue: u32,
 }
 
@@ -100,12 +100,11 @@ impl HandedScope {
             let packets = unsafe { std::slice::from_raw_parts(packets, count as usize) };
             let dispatches = packets.iter().zip(index..).filter(|(packet, _)| packet.is_dispatch());
             handed.extend(dispatches.map(|(packet, index)| {
-                let [correlation, who] = maker(queue, packet, Some(index));
+                let (correlation, origin) = maker(queue, packet, Some(index));
                 Handed {
                     kernel_object: packet.kernel_object,
                     correlation,
-                    tid: who as u32,
-                    stream: (who >> 32) as u32,
+                    origin,
                     queue: queue.id,
                 }
             }));
@@ -395,20 +394,20 @@ fn mark_by_witness(queue: &Queue, packets: &[Packet], index: u64, level: Level) 
     true
 }
 
-/// Call of a packet: correlation id, thread | stream << 32.
+/// Call of a packet: its correlation id and its origin.
 #[inline]
-fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> [u64; 2] {
-    let noted = index.map_or([0, 0], |index| {
+fn maker(queue: &Queue, packet: &Packet, index: Option<u64>) -> (u64, Origin) {
+    let [correlation, who] = index.map_or([0, 0], |index| {
         let wide = queue.wide.noted(index);
         wide.unwrap_or_else(|| queue.slots.noted(index))
     });
-    if noted[0] == 0
+    if correlation == 0
         && deferred::is_used()
-        && let Some(named) = deferred::maker(packet)
+        && let Some([correlation, who]) = deferred::maker(packet)
     {
-        return named;
+        return (correlation, Origin::of(who));
     }
-    noted
+    (correlation, Origin::of(who))
 }
 
 /// A dispatch packet, and what else its record says.
@@ -427,7 +426,7 @@ impl Submission<'_> {
     #[inline(always)]
     fn record(&self, queue: &Queue) -> Dispatch {
         let packet = self.packet;
-        let [correlation, who] = maker(queue, packet, self.index);
+        let (correlation, origin) = maker(queue, packet, self.index);
         let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
             (packet.grid_of_dispatch(), packet.workgroup);
         Dispatch {
@@ -448,9 +447,9 @@ impl Submission<'_> {
             group_size: packet.group_size,
             agent: queue.agent.index,
             queue: queue.id,
-            stream: (who >> 32) as u32,
-            tid: who as u32,
-            name: 0,
+            stream: origin.stream(),
+            tid: origin.tid(),
+            name: Dispatch::name_of_site(packet.kernel_object, origin.site()),
         }
     }
 }

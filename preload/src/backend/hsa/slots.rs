@@ -21,7 +21,7 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::Words;
 use std::sync::{Mutex, PoisonError};
 
-/// Call of a packet: correlation id, and thread | stream << 32.
+/// Call of a packet: correlation id, and word of an `Origin`.
 struct Launch([AtomicU64; 2]);
 
 /// A dispatch in flight: where its times are. Its data are in the slot's record.
@@ -256,7 +256,7 @@ impl Slots {
         }
     }
 
-    /// Takes the call of a packet: correlation id, thread | stream << 32. Under the queue's lock; the storing thread
+    /// Takes the call of a packet: correlation id, word of an `Origin`. Under the queue's lock; the storing thread
     /// has written the packet since, and the next to store there waits for space.
     #[inline]
     pub(crate) fn noted(&self, index: u64) -> [u64; 2] {

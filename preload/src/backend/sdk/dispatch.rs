@@ -9,6 +9,7 @@ use super::request::Request;
 use super::{bytes_of, count_unknown, rest, say_missing, values};
 use crate::backend::hsa;
 use crate::guard::{Errno, wall};
+use crate::origin::Origin;
 use crate::process::{self, Process};
 use crate::{clock, thread};
 use roctop_ring::record::{self, Domain, KernelSymbol, flag, status};
@@ -56,8 +57,7 @@ struct Pending {
     kernel_object: u64,
     submit: u64,
     correlation: u64,
-    tid: u32,
-    stream: u32,
+    origin: Origin,
     queue: u32,
     /// Whether its values, and the dispatch with them, are expected.
     is_counted: bool,
@@ -301,8 +301,7 @@ impl State {
             hsa::packet::Handed {
                 kernel_object: object,
                 correlation: thread.map_or(0, |thread| thread.current.get()),
-                tid: thread.map_or(0, thread::Thread::tid),
-                stream: thread.map_or(0, |thread| thread.stream.get()),
+                origin: thread.map_or(Origin::default(), thread::Thread::origin),
                 queue: info.queue as u32,
             }
         });
@@ -310,8 +309,7 @@ impl State {
             kernel_object: own.kernel_object,
             submit: clock::now(),
             correlation: own.correlation,
-            tid: own.tid,
-            stream: own.stream,
+            origin: own.origin,
             queue: own.queue,
             is_counted,
         };
@@ -391,12 +389,14 @@ fn ended(counting: &Counting, seen: &SeenDispatch, pending: Option<Pending>) {
     let object = state.and_then(|state| state.symbols.get(&info.kernel).map(|symbol| symbol.object));
     let agent = counting.agents.iter().find(|agent| agent.id == info.agent);
     let short = |size: u32| u16::try_from(size).unwrap_or(u16::MAX);
+    let origin = pending.map_or(Origin::default(), |pending| pending.origin);
+    let kernel_object = object.or(pending.map(|pending| pending.kernel_object)).unwrap_or(0);
     let record = record::Dispatch {
         begin: seen.times[0],
         end: seen.times[1],
         submit: pending.map_or(0, |pending| pending.submit),
         correlation: pending.map_or(0, |pending| pending.correlation),
-        kernel_object: object.or(pending.map(|pending| pending.kernel_object)).unwrap_or(0),
+        kernel_object,
         dispatch_id: info.dispatch,
         grid_x: info.grid[0],
         grid_y: info.grid[1],
@@ -409,9 +409,9 @@ fn ended(counting: &Counting, seen: &SeenDispatch, pending: Option<Pending>) {
         group_size: info.group_size,
         agent: agent.map_or(0, |agent| agent.index),
         queue: pending.map_or(info.queue as u32, |pending| pending.queue),
-        stream: pending.map_or(0, |pending| pending.stream),
-        tid: pending.map_or(0, |pending| pending.tid),
-        name: 0,
+        stream: origin.stream(),
+        tid: origin.tid(),
+        name: record::Dispatch::name_of_site(kernel_object, origin.site()),
     };
     let flags = match hsa::hsa() {
         _ if seen.times == [0, 0] => flag::UNTIMED,

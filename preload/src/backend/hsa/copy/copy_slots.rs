@@ -40,7 +40,7 @@ static PLACES: [Item; ITEMS] = [const {
             direction: 0,
             engine: 0,
             source: 0,
-            reserved: 0,
+            site: 0,
         }),
         proxy: AtomicU64::new(0),
         original: AtomicU64::new(0),
