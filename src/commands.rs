@@ -20,7 +20,7 @@ use crate::job::{JobPlan, print_jobs};
 use crate::keep::{Keeping, request};
 use crate::live;
 use crate::live::ingest::Gauging;
-use crate::live::run::{Job, headless, pass_on, say};
+use crate::live::run::{Run, headless, pass_on, say};
 use crate::log;
 use crate::model::trigger::Condition;
 use crate::process::launch::{NotStarted, Program};
@@ -94,13 +94,13 @@ pub fn run(options: &cli::Run) -> Result<u8> {
     let output = options.output.as_deref().map(place);
     let several = requests.len() > 1;
     passes(&options.words, &requests, screen, &options.look, &|request, number| {
-        Job {
+        Run {
             recording: output.as_deref().map(|output| pass(output, several, number)),
             grace: Some(options.kill_timeout),
             no_collect: options.no_collect,
             output: options.app_io.clone(),
             on_exit: options.on_exit,
-            ..job(&options.recorded, request)
+            ..run(&options.recorded, request)
         }
     })
 }
@@ -225,31 +225,31 @@ pub fn demo(options: &cli::Demo) -> Result<u8> {
         return Err(UsageError(message).into());
     }
     let screen = Screen::wanted(options.no_ui);
-    let (words, job) = demo_job(options.seconds, screen)?;
-    start(&words, &job, screen, &options.look)
+    let (words, run) = demo_run(options.seconds, screen)?;
+    start(&words, &run, screen, &options.look)
 }
 
 /// The demo's worker, and how it is run.
-fn demo_job(seconds: f64, screen: Screen) -> Result<(Vec<OsString>, Job)> {
+fn demo_run(seconds: f64, screen: Screen) -> Result<(Vec<OsString>, Run)> {
     let own = std::env::current_exe()?;
     let mut variables = vec![(ENV_DEMO.into(), seconds.to_string().into())];
     if screen == Screen::Live {
         // Its model has some of whole GPUs, which disturb nothing.
         variables.extend(Request::new(Mode::Device, vec!["synthetic".to_owned()]).variables());
     }
-    let job = Job {
+    let run = Run {
         title: Some("demo".into()),
         gauging: (screen == Screen::Live).then(|| Gauging {
             synthetic: Some(crate::demo::gauges::samples),
             ..Gauging::rate(cli::Gauges::default().gauge_rate)
         }),
         variables,
-        ..Job::default()
+        ..Run::default()
     };
-    Ok((vec![own.into_os_string(), OsString::from(crate::demo::WORKER)], job))
+    Ok((vec![own.into_os_string(), OsString::from(crate::demo::WORKER)], run))
 }
 
-fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Result<u8> {
+fn start(words: &[OsString], run: &Run, screen: Screen, look: &cli::Look) -> Result<u8> {
     let program = match Program::find(words) {
         Ok(program) => program,
         Err(refused) => {
@@ -259,7 +259,7 @@ fn start(words: &[OsString], job: &Job, screen: Screen, look: &cli::Look) -> Res
             return Ok(refused.code);
         }
     };
-    Ok(pass_on(play(&program, job, screen, look)?))
+    Ok(pass_on(play(&program, run, screen, look)?))
 }
 
 /// Why the program cannot be started, and what was meant, in lines.
@@ -277,26 +277,26 @@ fn reasons(words: &[OsString], refused: &NotStarted) -> Vec<String> {
 }
 
 /// Runs a program to its end, with or without a screen.
-fn play(program: &Program, job: &Job, screen: Screen, look: &cli::Look) -> Result<Exit> {
-    if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !job.no_collect) {
+fn play(program: &Program, run: &Run, screen: Screen, look: &cli::Look) -> Result<Exit> {
+    if let Some(obstacle) = doctor::program::obstacle(&program.path).filter(|_| !run.no_collect) {
         say(&format!("nothing of this program can be recorded: {obstacle}"));
     }
     match screen {
-        Screen::Live => live::live(program, job, look),
-        Screen::None => Ok(headless(program, job, look)?.exit()),
+        Screen::Live => live::live(program, run, look),
+        Screen::None => Ok(headless(program, run, look)?.exit()),
     }
 }
 
 /// What is recorded of a program, and how, in one of its runs.
-fn job(recorded: &cli::Recorded, request: Option<&Request>) -> Job {
-    Job {
+fn run(recorded: &cli::Recorded, request: Option<&Request>) -> Run {
+    Run {
         ring_slots: recorded.ring.ring,
         wanted: recorded.domains.wanted(),
         dispatch_source: recorded.domains.dispatch_source.number(),
         level: recorded.domains.level,
         gauging: Some(Gauging::rate(recorded.gauges.gauge_rate)),
         variables: request.map(Request::variables).unwrap_or_default(),
-        ..Job::default()
+        ..Run::default()
     }
 }
 
@@ -313,11 +313,11 @@ fn passes(
     requests: &[Request],
     screen: Screen,
     look: &cli::Look,
-    job: &dyn Fn(Option<&Request>, usize) -> Job,
+    run: &dyn Fn(Option<&Request>, usize) -> Run,
 ) -> Result<u8> {
     for (number, request) in (1..).zip(requests).take(requests.len().saturating_sub(1)) {
         say(&format!("pass {number} of {}: {}", requests.len(), request.text()));
-        let code = start(words, &job(Some(request), number), screen, look)?;
+        let code = start(words, &run(Some(request), number), screen, look)?;
         if code != 0 {
             return Ok(code);
         }
@@ -327,7 +327,7 @@ fn passes(
     {
         say(&format!("pass {0} of {0}: {1}", requests.len(), last.text()));
     }
-    start(words, &job(requests.last(), requests.len().max(1)), screen, look)
+    start(words, &run(requests.last(), requests.len().max(1)), screen, look)
 }
 
 /// `roctop job`: all ranks of a job on one screen, or the user's jobs.
@@ -362,14 +362,14 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         .as_deref()
         .map(|name| JobPlan::new(name, options.job_host.as_deref(), &|name| std::env::var(name).ok()));
     let plan = plan.transpose()?;
-    passes(&options.words, &requests, Screen::None, &look, &|request, number| Job {
+    passes(&options.words, &requests, Screen::None, &look, &|request, number| Run {
         recording: keeping.is_none().then(|| pass(&output, several, number)),
         keeping: keeping.clone(),
         keep_signal: options.keeping.keep_signal,
         metrics: options.metrics,
         most_bytes: options.max_size,
-        plan: plan.clone(),
-        ..job(&options.recorded, request)
+        job: plan.clone(),
+        ..run(&options.recorded, request)
     })
 }
 

@@ -25,7 +25,7 @@ use crate::export::Format;
 use crate::export::options::Kind;
 use crate::item;
 use crate::item::Exit;
-use crate::live::run::{Job, headless, pass_on, say};
+use crate::live::run::{Run, headless, pass_on, say};
 use crate::process::launch::Program;
 use crate::process::rank::{Rank, Ranks};
 use crate::process::supervise::exit_of;
@@ -249,14 +249,14 @@ fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
             say(&format!("variable: {}={}", name.display(), value.display()));
         }
     }
-    let job = Job {
+    let run = Run {
         recording: Some(recording.path().to_owned()),
         wanted: words_of(plan),
         variables,
         preload: plan.preload.clone(),
-        ..Job::default()
+        ..Run::default()
     };
-    let exit = headless(program, &job, &Look::default())?.exit();
+    let exit = headless(program, &run, &Look::default())?.exit();
     let written = files::write(plan, &program.words(), launched, recording.path());
     written.map_err(|error| recording.kept(error))?;
     Ok(exit)

@@ -10,7 +10,7 @@ use crate::item::Exit;
 use crate::live::ingest::Ingest;
 use crate::live::past::PastReader;
 use crate::live::pty_keeper::{self, Keeper};
-use crate::live::run::{self, Job, Prepared, say};
+use crate::live::run::{self, Prepared, Run, say};
 use crate::model::Store;
 use crate::process::launch::{self, Output, Program};
 use crate::process::supervise::end_requested;
@@ -32,25 +32,25 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Runs a program under the live screen, again and again when the user wants it so; returns how it ended.
-pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
-    let (mut job, mut before) = (job.clone(), None);
-    let recording = job.recording.clone();
+pub fn live(program: &Program, run: &Run, look: &Look) -> Result<Exit> {
+    let (mut run, mut before) = (run.clone(), None);
+    let recording = run.recording.clone();
     let mut run = 1;
     loop {
         if let Some(first) = recording.as_ref().filter(|_| run > 1) {
             // Beside that of the first run.
             let mut name = first.clone().into_os_string();
             name.push(format!("-{run}"));
-            job.recording = Some(name.into());
+            run.recording = Some(name.into());
         }
-        let (exit, again) = live_once(program, &job, look, before)?;
+        let (exit, again) = live_once(program, &run, look, before)?;
         let Some((left, variables)) = again else {
             return Ok(exit);
         };
         // Other counters take the place of those before.
-        job.variables
+        run.variables
             .retain(|(name, _)| variables.iter().all(|other| other.0 != *name));
-        job.variables.extend(variables);
+        run.variables.extend(variables);
         before = Some(left);
         run += 1;
     }
@@ -60,15 +60,15 @@ pub fn live(program: &Program, job: &Job, look: &Look) -> Result<Exit> {
 type Again = Option<(PreviousRun, Vec<(OsString, OsString)>)>;
 
 /// One run.
-fn live_once(program: &Program, job: &Job, look: &Look, before: Option<PreviousRun>) -> Result<(Exit, Again)> {
+fn live_once(program: &Program, run: &Run, look: &Look, before: Option<PreviousRun>) -> Result<(Exit, Again)> {
     let look = appearance(look)?;
-    job.output.check_under_screen()?;
+    run.output.check_under_screen()?;
     let tty = open_terminal()?;
-    let mut running = Running::start(program, job, &look, &tty)?;
+    let mut running = Running::start(program, run, &look, &tty)?;
     let screen = Screen::open(tty, look.theme, look.options)?;
     let source = Source::Session(running.session.path().to_owned(), program.words());
-    let mut runner = EffectRunner::new(source, look.depth, job.gauging());
-    let settings = settings_of(look.settings, job);
+    let mut runner = EffectRunner::new(source, look.depth, run.gauging());
+    let settings = settings_of(look.settings, run);
     let grace = settings.grace;
     let (shown, wish) = running.show(screen, settings, before, &mut runner);
 
@@ -85,7 +85,7 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<PreviousR
     running.finish(&mut runner);
 
     let left = shown.context("the screen failed")?;
-    if job.on_exit == OnExit::Summary && !job.no_collect {
+    if run.on_exit == OnExit::Summary && !run.no_collect {
         run::sum_up(&store, left.ui.filter.clone());
     }
     let mut watched = lock(&shared);
@@ -98,14 +98,14 @@ fn live_once(program: &Program, job: &Job, look: &Look, before: Option<PreviousR
 }
 
 /// Settings of the screen of a run.
-fn settings_of(settings: Settings, job: &Job) -> Settings {
+fn settings_of(settings: Settings, run: &Run) -> Settings {
     Settings {
-        grace: job.grace.unwrap_or(settings.grace),
+        grace: run.grace.unwrap_or(settings.grace),
         detached: Detached {
             attached: false,
-            is_uncollected: job.no_collect,
-            is_piped: job.output == Output::Pipe,
-            output: match &job.output {
+            is_uncollected: run.no_collect,
+            is_piped: run.output == Output::Pipe,
+            output: match &run.output {
                 Output::File(path) => Some(format!("{} (--app-io)", path.display())),
                 _ => None,
             },
@@ -143,28 +143,28 @@ struct Running {
 
 impl Running {
     /// Starts the program in a terminal as large as this one.
-    fn start(program: &Program, job: &Job, look: &Appearance, tty: &File) -> Result<Self> {
+    fn start(program: &Program, run: &Run, look: &Appearance, tty: &File) -> Result<Self> {
         let Prepared {
             mut session,
             variables,
             recorder,
-        } = run::prepare(job, program)?;
+        } = run::prepare(run, program)?;
         let size = tcgetwinsize(tty)?;
-        let (command, terminal) = launch::command_in_session(program, &variables, size, &job.output)?;
-        let store = look.store(job.options(program, &session));
+        let (command, terminal) = launch::command_in_session(program, &variables, size, &run.output)?;
+        let store = look.store(run.options(program, &session));
         let source = Live::new(session.path()).owned().watched();
-        let history = job.recording.clone().zip(recorder.as_ref().map(Recorder::written));
-        let ingest = Ingest::start(source, Some(store.clone()), recorder, &job.gauging())?;
+        let history = run.recording.clone().zip(recorder.as_ref().map(Recorder::written));
+        let ingest = Ingest::start(source, Some(store.clone()), recorder, &run.gauging())?;
         let past = history.map(|(path, written)| {
             let history = History::of_written(path, written.clone());
             PastReader::start(history, Some(written), ingest.decoder(), store.clone())
         });
         let past = past.transpose()?;
-        let answers = job.answer(session.path(), &store, look.settings.presets.clone(), None);
+        let answers = run.answer(session.path(), &store, look.settings.presets.clone(), None);
         let shared = Shared::default();
         let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender());
         let keeper = Keeper::start(&terminal.master, session.path())?;
-        let watch = job.watch(session.path(), &ingest)?;
+        let watch = run.watch(session.path(), &ingest)?;
         session.started();
         let waiting = wait_for_end(command, shared.clone(), ingest.sender());
         Ok(Self {
@@ -181,7 +181,7 @@ impl Running {
             reading,
             waiting,
             end_requested: end_requested()?,
-            on_exit: job.on_exit,
+            on_exit: run.on_exit,
             is_end_noted: false,
         })
     }

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a program is run.
 #[derive(Clone, Debug, Default)]
-pub struct Job {
+pub struct Run {
     /// Write a recording here.
     pub recording: Option<PathBuf>,
     /// Bytes of records that the recording keeps, about; the oldest go first.
@@ -73,10 +73,10 @@ pub struct Job {
     /// What the screen does when the program has ended.
     pub on_exit: OnExit,
     /// The job that this rank reports to.
-    pub plan: Option<JobPlan>,
+    pub job: Option<JobPlan>,
 }
 
-impl Job {
+impl Run {
     /// Options of the store for a run in this session.
     pub(crate) fn options(&self, program: &Program, session: &SessionDir) -> Options {
         Options {
@@ -126,50 +126,50 @@ pub(crate) struct Prepared {
     pub(crate) recorder: Option<Recorder>,
 }
 
-pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
-    let is_counting = job.variables.iter().any(|(name, _)| name == ENV_COUNTERS);
-    let level = level::start(job.level, job.dispatch_source, is_counting, &|name| {
+pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
+    let is_counting = run.variables.iter().any(|(name, _)| name == ENV_COUNTERS);
+    let level = level::start(run.level, run.dispatch_source, is_counting, &|name| {
         std::env::var_os(name)
     })?;
     let words = program.words();
     let installed = embedded::install()?;
-    let recorder = match &job.recording {
+    let recorder = match &run.recording {
         Some(path) => {
             let recorder = Recorder::create(path, &words, &topology::read(Path::new("/")))?;
-            Some(recorder.with_limit(job.most_bytes))
+            Some(recorder.with_limit(run.most_bytes))
         }
         None => None,
     };
     let session = SessionDir::create()?;
     session.note_began(boottime())?;
-    if let Some(path) = &job.recording {
+    if let Some(path) = &run.recording {
         session.note_recording(path)?;
     }
-    if job.wanted != 0 {
-        session.set(control::WANTED, wanted::USUAL | job.wanted)?;
+    if run.wanted != 0 {
+        session.set(control::WANTED, wanted::USUAL | run.wanted)?;
     }
-    session.set(control::DISPATCH_SOURCE, job.dispatch_source)?;
-    let mut variables = if job.no_collect {
+    session.set(control::DISPATCH_SOURCE, run.dispatch_source)?;
+    let mut variables = if run.no_collect {
         Vec::new()
     } else {
         launch::environment(&installed, session.path(), &program.path)
     };
-    let is_recorded = recorder.is_some() || job.keeping.is_some();
+    let is_recorded = recorder.is_some() || run.keeping.is_some();
     let usual = if is_recorded { RECORD_SLOTS } else { LIVE_SLOTS };
-    let slots = job.ring_slots.unwrap_or(usual);
+    let slots = run.ring_slots.unwrap_or(usual);
     let preloaded = variables.iter_mut().find(|(name, _)| name == "LD_PRELOAD");
-    if let Some((_, value)) = preloaded.filter(|_| !job.preload.is_empty()) {
+    if let Some((_, value)) = preloaded.filter(|_| !run.preload.is_empty()) {
         // What the user names stays in front.
-        let mut all = job.preload.join(OsStr::new(":"));
+        let mut all = run.preload.join(OsStr::new(":"));
         all.push(":");
         all.push(&value);
         *value = all;
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
-    if !job.no_collect {
+    if !run.no_collect {
         // What doctor --gpu found here, where nothing else was asked for that contradicts it.
         let allows = |kept: &Level| {
-            level::start(Some(*kept), job.dispatch_source, is_counting, &|name| {
+            level::start(Some(*kept), run.dispatch_source, is_counting, &|name| {
                 std::env::var_os(name)
             })
             .is_ok()
@@ -183,7 +183,7 @@ pub(crate) fn prepare(job: &Job, program: &Program) -> Result<Prepared> {
             say(&line);
         }
     }
-    variables.extend(job.variables.iter().cloned());
+    variables.extend(run.variables.iter().cloned());
     Ok(Prepared {
         session,
         variables,
@@ -211,30 +211,30 @@ impl Ran {
 }
 
 /// Runs a program without a screen. With no recording a summary goes to standard error.
-pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
+pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
     // What is wrong with the settings is said before the program starts.
-    let endpoint = job.metrics.map(Endpoint::bind).transpose()?;
+    let endpoint = run.metrics.map(Endpoint::bind).transpose()?;
     let config = Config::load()?;
     let filter = cli::filter(look.filter.as_deref().unwrap_or(""), &config.presets)?;
-    job.output.check_without_screen()?;
+    run.output.check_without_screen()?;
 
     let Prepared {
         mut session,
         variables,
         recorder,
-    } = prepare(job, program)?;
+    } = prepare(run, program)?;
     let is_recorded = recorder.is_some();
-    let keeper = job.keeping.clone().map(|keeping| {
+    let keeper = run.keeping.clone().map(|keeping| {
         let origin = Origin::here(&topology::read(Path::new("/")));
         Keeper::start(keeping, program.words(), origin, session.path())
     });
     let keeper = keeper.transpose()?;
     let is_kept = keeper.is_some();
-    let is_added_up = !(is_recorded || is_kept) || endpoint.is_some() || job.plan.is_some();
+    let is_added_up = !(is_recorded || is_kept) || endpoint.is_some() || run.job.is_some();
     let store = Arc::new(Mutex::new(Store::new(Options {
         aliases: config.aliases,
         thresholds: config.thresholds,
-        ..job.options(program, &session)
+        ..run.options(program, &session)
     })));
     if let Some(endpoint) = endpoint {
         endpoint.serve(store.clone(), keeper.as_ref().map(Keeper::health))?;
@@ -244,29 +244,29 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let recorder = recorder.map(|recorder| recorder.reporting(say));
     let live = Live::new(session.path()).owned();
     let signals = keeper.as_ref().map(Keeper::signals);
-    let (into, gauging) = (Some(store.clone()), job.gauging());
+    let (into, gauging) = (Some(store.clone()), run.gauging());
     let ingest = match keeper {
         Some(keeper) => Ingest::start_keeping(live, into, keeper, &gauging, asked.clone())?,
         None => Ingest::start_when_asked(live, into, recorder, &gauging, asked.clone())?,
     };
-    let answers = job.answer(session.path(), &store, config.presets, asked);
+    let answers = run.answer(session.path(), &store, config.presets, asked);
     let is_own_signal = |signal: Signal| match &signals {
-        Some(signals) if job.keep_signal == Some(signal) => {
+        Some(signals) if run.keep_signal == Some(signal) => {
             signals.fetch_add(1, Ordering::Relaxed);
             true
         }
         _ => false,
     };
 
-    let member = job.plan.as_ref().and_then(|plan| {
+    let member = run.job.as_ref().and_then(|plan| {
         // The program runs all the same.
         let started = JobMember::start(plan, session.path(), store.clone());
         started
             .map_err(|error| say(&format!("no part in the job: {error:#}")))
             .ok()
     });
-    let command = launch::command(program, &variables, &job.output)?;
-    let watch = job.watch(session.path(), &ingest)?;
+    let command = launch::command(program, &variables, &run.output)?;
+    let watch = run.watch(session.path(), &ingest)?;
     session.started();
     let (exit, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
     let missed = watch.and_then(Watch::stop);
@@ -278,7 +278,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     let exit = exit?;
     let is_whole = !(is_recorded || is_kept) || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
-    let in_flight = job.recording.as_deref().and_then(|path| in_flight(path, exit));
+    let in_flight = run.recording.as_deref().and_then(|path| in_flight(path, exit));
     // The summary says it where nothing was recorded.
     let missed = missed.filter(|_| is_recorded || is_kept);
     let lines = [
@@ -294,7 +294,7 @@ pub fn headless(program: &Program, job: &Job, look: &Look) -> Result<Ran> {
     }
     match is_recorded || is_kept {
         true => (),
-        false if job.no_collect => say("nothing was recorded, as --no-collect wants it"),
+        false if run.no_collect => say("nothing was recorded, as --no-collect wants it"),
         false => sum_up(&store, filter),
     }
     Ok(Ran { exit, is_whole })
