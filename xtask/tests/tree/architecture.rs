@@ -146,6 +146,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("crates/tui", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/scenario", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/job", &["roctop-ring"]),
+    ("crates/unwind", &["roctop-trace"]),
     ("crates/bundle", &[]),
     ("tests/emulated-gpu", &[]),
     ("xtask", &["hip-functions", "hip-sys", "hsa-sys"]),
@@ -195,7 +196,7 @@ fn packages_depend_downward_only() {
 
 #[test]
 fn libraries_have_typed_errors() {
-    for library in ["trace", "source", "model", "export", "tui", "job"] {
+    for library in ["trace", "source", "model", "export", "tui", "job", "unwind"] {
         let manifest = root().join("crates").join(library).join("Cargo.toml");
         let text = std::fs::read_to_string(&manifest).unwrap();
         assert!(!text.contains("anyhow"), "{}", manifest.display());

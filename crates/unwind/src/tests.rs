@@ -1,0 +1,5 @@
+//! Programs that know their calls, against the paths and names that come from copies of their stacks.
+
+mod hostile;
+mod paths;
+mod program;
