@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use roctop::gauge::{Count, Counter, Device, Scope};
 use roctop::item::*;
 use roctop::model::{Fresh, Mode, Options, Store};
+use roctop_trace::site::SiteNumber;
 use roctop::ui::key::{Key, Mouse, MouseKind};
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, update, view};
@@ -79,6 +80,7 @@ fn call(dice: &mut Dice) -> ApiCall {
         parent: dice.below(2),
         status: (dice.below(3) == 0).then(|| dice.next() as i32),
         arguments: (dice.below(3) == 0).then(|| TextId(dice.id())),
+        site: SiteNumber(dice.below(9) as u16),
     }
 }
 
@@ -98,6 +100,7 @@ fn dispatch(dice: &mut Dice) -> Dispatch {
         workgroup: [dice.next() as u16, 1, 1],
         group_size: dice.next() as u32,
         private_size: 0,
+        site: SiteNumber(dice.below(9) as u16),
         flags: dice.next() as u8,
     }
 }

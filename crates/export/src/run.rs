@@ -1,6 +1,7 @@
 //! Named entities and totals of a run. The record lists are filled in tests only.
 
 use roctop_model::collectives::CommunicatorRow;
+use roctop_model::sites::Sites;
 use roctop_ring::level::Step;
 use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
@@ -57,6 +58,8 @@ pub struct Run {
     pub counter_instances: Vec<CounterInstances>,
     /// PC samples.
     pub pc_samples: Vec<pc_sampling::Sample>,
+    /// Call sites.
+    pub sites: Sites,
     /// Records lost, by process and reason.
     pub lost: BTreeMap<(ProcessId, LossReason), u64>,
     /// Collectors' reports about unrecorded work.
@@ -102,6 +105,7 @@ impl Run {
             Item::CounterValue(value) => self.counter_values.push(value),
             Item::CounterInstances(values) => self.counter_instances.push(values),
             Item::PcSample(sample) => self.pc_samples.push(sample),
+            Item::Site(process, fact) => self.sites.add(process, &fact),
             Item::Status { process, code, text } if code == status::INCOMPLETE => self.incomplete.push((process, text)),
             Item::Open(_)
             | Item::Transfer(_)

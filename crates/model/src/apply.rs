@@ -9,6 +9,7 @@ use super::range_attribution::Work;
 use super::table::{Route, is_untimed};
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
 use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 /// `hipErrorNotReady` is an answer, not a failure.
 const HIP_NOT_READY: i32 = 600;
@@ -107,6 +108,7 @@ impl Store {
                 queue: call.arguments.map_or(u32::MAX, |text| text.0),
                 process: process.0,
                 thread: thread.0,
+                site: call.site,
                 flags: 0,
             });
             self.slices += self.lanes[at as usize].add(Origin::NONE, slices, &mut self.rooms);
@@ -215,6 +217,7 @@ impl Store {
             queue: dispatch.queue.0,
             process: dispatch.process.0,
             thread: dispatch.thread.map_or(u32::MAX, |thread| thread.0),
+            site: dispatch.site,
             flags: dispatch.flags,
         });
         let source = Origin {
@@ -340,6 +343,7 @@ impl Store {
         });
         if self.reach.is_none() {
             self.tables.copy(route, copy);
+            self.tables.sites.copy(copy);
         }
         if is_untimed(copy.flags, copy.span.end) {
             return;
@@ -354,6 +358,7 @@ impl Store {
             queue: copy.stream.map_or(u32::MAX, |stream| stream.0),
             process: copy.process.0,
             thread: copy.thread.map_or(u32::MAX, |thread| thread.0),
+            site: copy.site,
             flags: copy.flags,
         };
         self.slice(LaneKey::Copies(copy.direction), slice);
@@ -390,6 +395,7 @@ impl Store {
             queue: u32::MAX,
             process: marker.process.0,
             thread: marker.thread.0,
+            site: SiteNumber::UNKNOWN,
             flags: 0,
         };
         let key = match marker.range_id {

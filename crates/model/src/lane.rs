@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub(crate) use self::recalled::Recalled;
 use super::pyramid::{Bucket, Pyramid, Reach, lay};
 use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 const CHUNK: usize = 256;
 /// Full chunks that snapshots share as one.
@@ -148,6 +149,8 @@ pub struct Slice {
     pub process: u32,
     /// Thread that launched or requested it, `u32::MAX` if unknown.
     pub thread: u32,
+    /// Where in the program the call is: the number in the process, 0 unknown.
+    pub site: SiteNumber,
     /// Flag bits of the record of GPU work, see [`roctop_ring::record::flag`].
     pub flags: u8,
 }

@@ -36,6 +36,7 @@ pub mod sampled;
 pub mod seconds;
 pub mod series;
 mod shared_gpu;
+pub mod sites;
 pub mod snapshot;
 pub mod stats;
 pub mod table;
@@ -70,6 +71,7 @@ use self::pyramid::Reach;
 use self::range_attribution::Under;
 use self::recall::Recall;
 use self::shared_gpu::SharedState;
+use self::sites::Sites;
 use self::snapshot::{ProcessRow, StatusReport, ending};
 use self::table::Tables;
 use self::thread_times::ThreadTimes;
@@ -244,6 +246,7 @@ pub struct Store {
     alert_log: Arc<Vec<LoggedAlert>>,
     event_calls: EventCalls,
     thread_times: ThreadTimes,
+    sites: Arc<Sites>,
     /// Of a store that holds a part of the past only: how far its lanes reach.
     reach: Option<Reach>,
     recall: Recall,
@@ -326,6 +329,7 @@ impl Store {
             Item::Transfer(transfer) => self.transfer(transfer),
             Item::EventCall(call) => self.event_calls.add(call),
             Item::ThreadTime(time) => self.thread_times.add(time),
+            Item::Site(process, fact) => Arc::make_mut(&mut self.sites).add(*process, fact),
             Item::Communicator(communicator) => self.collectives.communicator(communicator),
             Item::Communication(call) => self.collectives.communication(call),
             Item::Allocation(allocation) => self.allocation(allocation),
@@ -572,6 +576,9 @@ impl Store {
     /// A snapshot of the current state.
     pub fn snapshot(&mut self, fresh: Fresh) -> Arc<Snapshot> {
         self.collective_slices();
+        if self.sites.is_unsettled() {
+            Arc::make_mut(&mut self.sites).settle();
+        }
         (0..self.agents.len()).for_each(|agent| self.settle(agent));
         let values = match (&self.values, fresh) {
             (Some(values), Fresh::Head) => values.clone(),
@@ -589,6 +596,7 @@ impl Store {
             now: self.now,
             origin: self.origin.or(self.options.began).unwrap_or(self.now),
             names: self.names.clone(),
+            sites: self.sites.clone(),
             values,
             lanes: Arc::new(self.lanes.iter_mut().map(Drawn::show).collect()),
             output: self.output.lines(),

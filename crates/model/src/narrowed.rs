@@ -227,6 +227,7 @@ fn dispatch(snap: &Snapshot, agent: AgentId, stream: Option<StreamId>, slice: &S
         group_size: shape.group_size,
         private_size: shape.private_size,
         flags: slice.flags,
+        site: slice.site,
     }
 }
 
@@ -246,6 +247,7 @@ fn copy(snap: &Snapshot, slice: &Slice) -> Copy {
         direction: route.direction,
         engine: route.engine,
         flags: slice.flags,
+        site: slice.site,
     }
 }
 
@@ -259,6 +261,7 @@ fn call(thread: ThreadId, depth: u8, slice: &Slice) -> ApiCall {
         parent: u64::from(depth),
         status: Some(slice.value as u32 as i32),
         arguments: (slice.queue != u32::MAX).then_some(TextId(slice.queue)),
+        site: slice.site,
     }
 }
 

@@ -107,6 +107,9 @@ impl Store {
             seconds: self.tables.kernels.seconds().clone(),
             samples: self.sampled.count(),
             sampled: self.sampled.shared(),
+            sites: Arc::new(self.tables.sites.rows().to_vec()),
+            kernel_sites: Arc::new(self.tables.sites.by_kernel()),
+            sites_left_out: self.tables.sites.left_out(),
             shapes: Arc::new(self.tables.shapes.all().to_vec()),
             places: Arc::new(self.tables.places.all().to_vec()),
             ..Values::default()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::analysis::{Cached, LoggedAlert, Thresholds};
 use super::collectives::CollectiveValues;
 use super::event_calls::EventCalls;
+use super::fx_hash::FastMap;
 use super::gauges::{DeviceRow, Gauges, History};
 use super::job::JobValues;
 use super::lane::{Lane, LaneKey};
@@ -13,6 +14,7 @@ use super::names::Names;
 use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::seconds::Seconds;
+use super::sites::{SiteRow, Sites};
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
 use super::thread_times::ThreadTimes;
@@ -240,6 +242,12 @@ pub struct Values {
     pub sampled: Arc<Vec<SampledPlace>>,
     /// Number of all PC samples.
     pub samples: u64,
+    /// Work by call site, unsorted.
+    pub sites: Arc<Vec<SiteRow>>,
+    /// By kernel: index of the row in `sites` with most GPU time, and number of its rows.
+    pub kernel_sites: Arc<FastMap<u32, (u32, u32)>>,
+    /// Number of launches, copies and calls that are in no row of `sites`, because it is full.
+    pub sites_left_out: u64,
     /// Launch configurations, by index.
     pub shapes: Arc<Vec<Shape>>,
     /// Places, by index.
@@ -281,6 +289,8 @@ pub struct Snapshot {
     pub origin: Nanos,
     /// Facts.
     pub names: Arc<Names>,
+    /// Call sites.
+    pub sites: Arc<Sites>,
     /// Tables.
     pub values: Arc<Values>,
     /// Timeline lanes.

@@ -17,6 +17,7 @@ use super::names::Names;
 pub use super::placement::Placement;
 use super::placement::Places;
 use super::range_attribution::{Recent, Work};
+use super::sites::SiteTable;
 use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
 use super::union::Union;
 use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
@@ -191,6 +192,8 @@ pub struct Tables {
     room: Vec<u32>,
     /// Distinct launch configurations.
     pub shapes: Shapes,
+    /// Work by call site.
+    pub(super) sites: SiteTable,
 }
 
 /// Maximum number of marker patterns with a separate row.
@@ -216,6 +219,7 @@ impl Tables {
         places.clear();
         places.extend(dispatches.iter().map(|dispatch| self.places.id(dispatch)));
         self.kernels.add(dispatches, &places, &mut self.shapes, shapes);
+        self.sites.dispatches(dispatches);
         self.room = places;
     }
 
@@ -314,6 +318,7 @@ impl Tables {
 
     /// Counts calls of a thread.
     pub fn calls(&mut self, thread: ThreadId, calls: &[ApiCall], names: &Names) {
+        self.sites.calls(calls);
         let mut outer = ThreadStat::default();
         for call in calls {
             let nanos = credible(call.span).duration();

@@ -10,6 +10,7 @@ use roctop_trace::item::{
     Open, Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId,
     Thread, ThreadId, ThreadTime,
 };
+use roctop_trace::site::SiteNumber;
 
 /// Time between two readings of how long a thread had run, ns: no multiple of a step, so that readings fall anywhere in it.
 const READING_INTERVAL: u64 = 203_700_000;
@@ -321,6 +322,7 @@ impl<'a> Maker<'a> {
                 parent: 0,
                 status: Some(status),
                 arguments: None,
+                site: SiteNumber::UNKNOWN,
             }),
         ));
         (span, self.correlation)

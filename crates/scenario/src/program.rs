@@ -10,6 +10,7 @@ use super::maker::Maker;
 use roctop_trace::item::{
     AgentId, Copy, Dispatch, EventCall, Item, KernelId, Nanos, ProcessId, QueueId, Span, StreamId, ThreadId,
 };
+use roctop_trace::site::SiteNumber;
 use roctop_trace::units;
 
 /// One thing that a stream does.
@@ -245,6 +246,7 @@ impl Maker<'_> {
             group_size: kernel.lds,
             private_size: 0,
             flags: if kernel.internal { flag::INTERNAL } else { 0 },
+            site: SiteNumber::UNKNOWN,
         };
         self.timed.push((span.end, Item::Dispatch(dispatch)));
         self.count(id, &dispatch);

@@ -8,7 +8,7 @@ mod missed;
 mod orphans;
 mod unrecorded;
 pub use background::going_on;
-pub use live::Live;
+pub use live::{Live, StackFile};
 pub use missed::{Watch, start_of};
 pub use unrecorded::refused;
 

@@ -474,6 +474,10 @@ impl RawSink for Decoder {
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
             Raw::Gauges(samples) => self.gauges(process, samples),
             Raw::ThreadTimes(readings) => self.thread_times(process, readings),
+            Raw::Sites(facts) => {
+                let items = facts.iter().map(|fact| Item::Site(process, fact.clone()));
+                self.items.extend(items);
+            }
             Raw::Now(at) => self.items.push(Item::Now(*at)),
         }
     }

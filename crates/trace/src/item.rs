@@ -21,6 +21,7 @@ pub use crate::id::{
 use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
 use crate::pc_sampling;
+use crate::site::SiteFact;
 use roctop_ring::level::Step;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,6 +108,8 @@ pub enum Item {
     EventCall(EventCall),
     /// How long a thread had run.
     ThreadTime(ThreadTime),
+    /// What was found out about a call site.
+    Site(ProcessId, SiteFact),
     /// A communicator was created, released or first seen.
     Communicator(Communicator),
     /// A call of RCCL that communicates began.

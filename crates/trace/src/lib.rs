@@ -16,6 +16,7 @@ pub mod kernel_descriptor;
 pub mod kernel_name;
 pub mod pc_sampling;
 pub mod raw;
+pub mod site;
 pub mod spelling;
 pub mod thread_reading;
 pub mod topology;

@@ -5,6 +5,7 @@
 
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
+use crate::site::SiteFact;
 use crate::thread_reading::ThreadReading;
 use roctop_ring::layout::{Header, clock};
 pub use roctop_ring::reader::each;
@@ -38,6 +39,8 @@ pub enum Raw<'a> {
     Gauges(&'a [Sample]),
     /// How long threads of the process had run.
     ThreadTimes(&'a [ThreadReading]),
+    /// What was found out about call sites of the process.
+    Sites(&'a [SiteFact]),
     /// Current time, CLOCK_BOOTTIME.
     Now(Nanos),
 }
@@ -104,6 +107,7 @@ enum Part {
     Output(Vec<u8>),
     Gauges(Vec<Sample>),
     ThreadTimes(Vec<ThreadReading>),
+    Sites(Vec<SiteFact>),
     Now(Nanos),
 }
 
@@ -115,6 +119,7 @@ impl Part {
             Self::Fact(slots) => size_of_val(slots.as_slice()),
             Self::Gauges(samples) => size_of_val(samples.as_slice()),
             Self::ThreadTimes(readings) => size_of_val(readings.as_slice()),
+            Self::Sites(facts) => size_of_val(facts.as_slice()),
             _ => 0,
         }
     }
@@ -180,6 +185,7 @@ impl Batch {
                 Part::Output(bytes) => sink.take(*process, &Raw::Output(bytes)),
                 Part::Gauges(samples) => sink.take(*process, &Raw::Gauges(samples)),
                 Part::ThreadTimes(readings) => sink.take(*process, &Raw::ThreadTimes(readings)),
+                Part::Sites(facts) => sink.take(*process, &Raw::Sites(facts)),
                 Part::Now(at) => sink.take(*process, &Raw::Now(*at)),
             }
         }
@@ -201,6 +207,7 @@ impl RawSink for Batch {
             Raw::Output(bytes) => Part::Output(bytes.to_vec()),
             Raw::Gauges(samples) => Part::Gauges(samples.to_vec()),
             Raw::ThreadTimes(readings) => Part::ThreadTimes(readings.to_vec()),
+            Raw::Sites(facts) => Part::Sites(facts.to_vec()),
             Raw::Now(at) => Part::Now(*at),
         };
         self.parts.push((process, part));

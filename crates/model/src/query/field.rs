@@ -42,7 +42,7 @@ macro_rules! fields {
                 matches!(
                     self,
                     Self::Dur | Self::Qdly | Self::Bytes | Self::Bw | Self::Grid | Self::Wg | Self::Lds | Self::Scratch
-                        | Self::Tid | Self::Thread
+                        | Self::Tid | Self::Thread | Self::Site | Self::File
                 ) || self.is_of_place()
             }
 
@@ -87,6 +87,8 @@ fields! {
     Scratch "scratch" Bytes "scratch of a work-item"
     Grid "grid" Plain "work-items of the grid"
     Wg "wg" Plain "work-items of a work-group"
+    Site "site" Text "functions on the way to the call"
+    File "file" Text "source files on the way to the call"
     Qdly "qdly" Time "time from submit to begin"
     Calls "calls" Plain "how often"
     Total "total" Time "sum of the durations; with % the share"

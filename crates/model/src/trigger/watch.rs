@@ -490,6 +490,7 @@ impl Watch {
             | Item::Transfer(_)
             | Item::EventCall(_)
             | Item::ThreadTime(_)
+            | Item::Site(..)
             | Item::Communicator(_)
             | Item::Communication(_)
             | Item::Allocation(_)

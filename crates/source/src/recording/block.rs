@@ -49,12 +49,14 @@ impl Kind {
     pub(super) const FOOTER: Self = Self(16);
     /// How long threads had run.
     pub(super) const THREAD_TIMES: Self = Self(17);
+    /// Call sites: modules, call paths and names, never bytes of a stack.
+    pub(super) const SITES: Self = Self(18);
 
     /// Whether it belongs in the file of facts, which is never removed.
     pub(super) const fn stays(self) -> bool {
         matches!(
             self,
-            Self::PROCESS | Self::TEXTS | Self::FACTS | Self::CALIBRATION | Self::LOST | Self::DROPPED
+            Self::PROCESS | Self::TEXTS | Self::FACTS | Self::CALIBRATION | Self::LOST | Self::DROPPED | Self::SITES
         )
     }
 }

@@ -59,6 +59,8 @@ struct Facts {
     header: Vec<u8>,
     texts: Vec<Vec<u8>>,
     records: Vec<Vec<u8>>,
+    /// Facts about call sites.
+    sites: Vec<Vec<u8>>,
     /// The first calibration sample, and those of the held time with the one before it.
     first_sample: Option<Vec<u8>>,
     samples: VecDeque<(Nanos, Vec<u8>)>,
@@ -70,7 +72,8 @@ struct Facts {
 
 impl Facts {
     fn size(&self) -> u64 {
-        let chunks = self.texts.iter().chain(&self.records).map(Vec::len).sum::<usize>();
+        let chunks = self.texts.iter().chain(&self.records).chain(&self.sites);
+        let chunks = chunks.map(Vec::len).sum::<usize>();
         let samples: usize = self.samples.iter().map(|(_, sample)| sample.len() + 32).sum();
         (self.header.len() + chunks + samples + self.new_texts.len() + self.new_records.len()) as u64
     }
@@ -255,6 +258,7 @@ impl Hold {
             put(Kind::PROCESS, &known.header);
             known.texts.iter().for_each(|texts| put(Kind::TEXTS, texts));
             known.records.iter().for_each(|facts| put(Kind::FACTS, facts));
+            known.sites.iter().for_each(|facts| put(Kind::SITES, facts));
             known
                 .first_sample
                 .iter()
@@ -442,6 +446,14 @@ impl RawSink for Hold {
             Raw::Output(bytes) => self.push(Kind::OUTPUT, owner, bytes, now),
             Raw::Gauges(samples) => self.push(Kind::GAUGES, owner, &sysfs::store::encode(samples), now),
             Raw::ThreadTimes(readings) => self.push(Kind::THREAD_TIMES, owner, &payload::thread_times(readings), now),
+            Raw::Sites(facts) => {
+                let facts = payload::sites(facts);
+                self.send(&self.block(Kind::SITES, owner, &facts, now));
+                // They may come after everything else of their process was dropped.
+                if let Some(known) = self.processes.get_mut(&process) {
+                    keep_chunk(&mut known.sites, &facts);
+                }
+            }
             Raw::Now(at) => {
                 self.now = self.now.max(*at);
                 if self.now.saturating_sub(self.flushed) >= MAX_BLOCK_AGE {

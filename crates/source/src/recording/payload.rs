@@ -9,6 +9,7 @@ use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Th
 use roctop_ring::record::{Domain, SLOT_WORDS, Slot};
 use roctop_trace::item::{Exit, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink, each};
+use roctop_trace::site::SiteFact;
 use roctop_trace::thread_reading::ThreadReading;
 
 /// Appends slots, for blocks of records and of facts.
@@ -80,6 +81,30 @@ fn read_thread_times(words: &[u64]) -> Vec<ThreadReading> {
         ready,
     });
     readings.collect()
+}
+
+/// Encodes facts about call sites, one behind the other.
+pub(super) fn sites(facts: &[SiteFact]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for fact in facts {
+        // Writing to memory does not fail.
+        if let Ok(more) = postcard::to_extend(fact, std::mem::take(&mut bytes)) {
+            bytes = more;
+        }
+    }
+    bytes
+}
+
+/// The facts up to the first one that is not valid.
+fn read_sites(mut payload: &[u8]) -> Vec<SiteFact> {
+    let mut facts = Vec::new();
+    while !payload.is_empty()
+        && let Ok((fact, rest)) = postcard::take_from_bytes(payload)
+    {
+        facts.push(fact);
+        payload = rest;
+    }
+    facts
 }
 
 /// Encodes open work.
@@ -172,6 +197,7 @@ pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         Kind::OUTPUT => sink.take(process, &Raw::Output(payload)),
         Kind::GAUGES => sink.take(process, &Raw::Gauges(&sysfs::store::decode(payload))),
         Kind::THREAD_TIMES => sink.take(process, &Raw::ThreadTimes(&read_thread_times(&words))),
+        Kind::SITES => sink.take(process, &Raw::Sites(&read_sites(payload))),
         Kind::NOW => sink.take(process, &Raw::Now(word(0))),
         _ => {}
     }

@@ -7,6 +7,7 @@ use roctop_ring::layout::{Header, MAJOR, MINOR, clock, counter, entry};
 use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::{Head, Slot};
 use roctop_ring::session::RING;
+use roctop_ring::sites::{self, SITES};
 use roctop_trace::item::{Exit, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::HashSet;
@@ -52,6 +53,18 @@ pub struct Live {
     clearing: Option<Clearing>,
     /// The started program: pid, and start time in kernel ticks.
     started: Option<(u32, u64)>,
+    /// Stack files that were found since the last request.
+    stack_files: Vec<StackFile>,
+}
+
+/// The stack file of a process. It is open, so that it can be read after the session has removed it.
+pub struct StackFile {
+    /// Its process.
+    pub process: ProcessId,
+    /// Process id.
+    pub pid: u32,
+    /// Reader of its entries from the oldest on.
+    pub reader: sites::Reader,
 }
 
 /// A process of the session. A recorder that runs for weeks sees many that end: each takes 24 bytes.
@@ -104,7 +117,13 @@ impl Live {
             is_watched: false,
             clearing: None,
             started: None,
+            stack_files: Vec::new(),
         }
+    }
+
+    /// Removes and returns the stack files that were found since the last request.
+    pub fn take_stack_files(&mut self) -> Vec<StackFile> {
+        std::mem::take(&mut self.stack_files)
     }
 
     /// Enables removal of ended processes' files; for the roctop that owns the session.
@@ -355,7 +374,7 @@ impl Live {
     }
 
     fn discover(&mut self, sink: &mut dyn RawSink) -> io::Result<()> {
-        let mut found = Vec::new();
+        let (mut found, mut stacks) = (Vec::new(), Vec::new());
         // Directory time stamps are coarse: a change within the same step would be missed.
         let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|past| past > DIRECTORY_TIME_RESOLUTION);
         self.listed = self.changed().filter(is_past);
@@ -376,8 +395,11 @@ impl Live {
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let is_ring = Path::new(&name).extension().is_some_and(|ending| ending == RING);
+            let is_of_sites = Path::new(&name).extension().is_some_and(|ending| ending == SITES);
             if self.known.contains(&name) {
                 known.insert(name);
+            } else if is_of_sites {
+                stacks.push(name);
             } else if is_ring && !name.starts_with('.') {
                 found.push(name);
             }
@@ -435,7 +457,30 @@ impl Live {
                 probe,
             });
         }
+        self.open_stack_files(stacks);
         Ok(())
+    }
+
+    /// Opens stack files of processes that are known by now; others are found again at the next listing.
+    fn open_stack_files(&mut self, names: Vec<String>) {
+        for name in names {
+            let stem = name.trim_end_matches(SITES);
+            let mut alive = self.alive.iter().map(|id| (*id, &self.processes[id.0 as usize]));
+            let known = alive.find(|(_, known)| known.rings.as_ref().is_some_and(|rings| rings.stem == stem));
+            let Some((process, pid)) = known.map(|(id, known)| (id, known.pid)) else {
+                continue;
+            };
+            match sites::Reader::open(&self.path.join(&name)) {
+                Ok(reader) => self.stack_files.push(StackFile { process, pid, reader }),
+                Err(error) if is_out_of_descriptors(&error) => {
+                    self.listed = None;
+                    continue;
+                }
+                // It is no stack file: its sites have no call path.
+                Err(_) => {}
+            }
+            self.known.insert(name);
+        }
     }
 
     fn poll_process(&mut self, process: ProcessId, ended: Ended, sink: &mut dyn RawSink) -> io::Result<Progress> {

@@ -2,6 +2,7 @@
 
 use super::Decoder;
 use crate::item::{AgentId, AgentKind, Allocation, Copy, ProcessId, Scratch, Span, Transfer};
+use crate::site::SiteNumber;
 use roctop_ring::record::{self, engine};
 
 impl Decoder {
@@ -29,6 +30,7 @@ impl Decoder {
             direction: found.direction,
             engine: engine::CALL,
             flags: 0,
+            site: SiteNumber::UNKNOWN,
         }
     }
 

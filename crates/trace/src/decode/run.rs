@@ -5,6 +5,7 @@ use super::events::has_stream;
 use crate::clock::Line;
 use crate::item::{ApiCall, Nanos, ProcessId, Span};
 use crate::raw::each;
+use crate::site::SiteNumber;
 use roctop_ring::near;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Head, Slot};
@@ -44,8 +45,9 @@ impl Decoder {
                         },
                         correlation: found.correlation,
                         parent: found.parent,
-                        status: (found.has_status == 1).then_some(found.status),
+                        status: found.knows_status().then_some(found.status),
                         arguments: None,
+                        site: SiteNumber(found.site()),
                     };
                     if has_stream(&found) {
                         self.event_call(process, head.domain(), &found, call.span.begin);

@@ -3,9 +3,10 @@
 use super::Decoder;
 use crate::arguments::{self, Results};
 use crate::item::{AgentId, ApiCall, Copy, Dispatch, Item, Marker, Nanos, Open, ProcessId, Span, TextId};
+use crate::site::SiteNumber;
 use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
-use roctop_ring::record::{self, Domain, flag};
+use roctop_ring::record::{self, Domain, MAX_SITE, flag};
 
 /// Tolerance when a kernel begins before its submission, ns; the clocks are calibrated better than this.
 const EARLY_TOLERANCE: u64 = 50_000;
@@ -54,8 +55,9 @@ impl Decoder {
             span,
             correlation: call.correlation,
             parent: call.parent,
-            status: (call.has_status == 1).then_some(call.status),
+            status: call.knows_status().then_some(call.status),
             arguments: None,
+            site: SiteNumber(call.site()),
         }
     }
 
@@ -111,7 +113,7 @@ impl Decoder {
         }
         Dispatch {
             process,
-            kernel: self.kernel_of(process, found.kernel_object, found.name, found.submit),
+            kernel: self.kernel_of(process, found.kernel_object, found.name_id(flags), found.submit),
             agent: place.agent,
             queue: place.queue,
             stream: place.stream,
@@ -124,7 +126,8 @@ impl Decoder {
             workgroup: [found.workgroup_x, found.workgroup_y, found.workgroup_z],
             group_size: found.group_size,
             private_size: found.private_size,
-            flags,
+            flags: flags & !flag::SITE,
+            site: SiteNumber(found.site(flags)),
         }
     }
 
@@ -198,6 +201,7 @@ impl Decoder {
             direction: found.direction,
             engine: found.engine,
             flags,
+            site: SiteNumber(found.site & MAX_SITE),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Activity: calls, GPU work, memory, markers, and work that is still open.
 
 use super::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId};
+use crate::site::SiteNumber;
 use serde::{Deserialize, Serialize};
 
 /// An API call that returned.
@@ -22,6 +23,8 @@ pub struct ApiCall {
     pub status: Option<i32>,
     /// Arguments as text, if they were recorded.
     pub arguments: Option<TextId>,
+    /// Where in the program the call is.
+    pub site: SiteNumber,
 }
 
 /// A kernel dispatch that completed.
@@ -57,6 +60,8 @@ pub struct Dispatch {
     pub private_size: u32,
     /// Flag bits of the record, see [`roctop_ring::record::flag`].
     pub flags: u8,
+    /// Where in the program the launching call is.
+    pub site: SiteNumber,
 }
 
 /// A copy or fill by the GPU, or by a call that returned when it was complete (engine `CALL`).
@@ -86,6 +91,8 @@ pub struct Copy {
     pub engine: u16,
     /// Flag bits of the record.
     pub flags: u8,
+    /// Where in the program the requesting call is.
+    pub site: SiteNumber,
 }
 
 /// A transfer that a call requests. The kernels or copies that perform it have the same correlation id.

@@ -1,0 +1,579 @@
+//! Call sites: the call paths that launches, copies and calls come from, and what they cost.
+//!
+//! Processes and threads number their sites separately. Sites with the same call path, in files with the same build-id, have
+//! one path here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::fx_hash::FastMap;
+use super::stats::Sum;
+use super::table::{MAX_IDS, is_untimed};
+use roctop_trace::item::{ApiCall, Copy, Dispatch, KernelId, OperationId, ProcessId};
+use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
+
+/// A call path, dense over the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+/// Frames, from the one that makes the call outward.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallPath {
+    /// Frames, innermost first. Their modules are those of [`Sites::module`].
+    pub frames: Arc<[Frame]>,
+    /// Why there are no further frames.
+    pub end: PathEnd,
+    /// Number of stacks that were copied again.
+    pub copies: u64,
+    /// Number of those with another call path: the path is ambiguous if there are any.
+    pub different: u64,
+}
+
+/// Maximum number of frames of a path, and of functions in a frame.
+const MAX_FRAMES: usize = 256;
+/// Maximum number of frames with names: ten thousand sites have fewer.
+const MAX_NAMES: usize = 1 << 20;
+/// Maximum number of sites.
+const MAX_SITES: usize = 1 << 18;
+
+/// What HIP's compiler puts between a launch and the run-time: not what people wrote.
+const STUB: &str = "__device_stub__";
+
+/// What is known of call sites.
+#[derive(Clone, Debug, Default)]
+pub struct Sites {
+    modules: Vec<Arc<Module>>,
+    module_ids: HashMap<(Vec<u8>, String), u32>,
+    /// Module by process and its number there.
+    of_process: FastMap<(u32, u32), u32>,
+    paths: Vec<CallPath>,
+    path_ids: HashMap<(Arc<[Frame]>, PathEnd), PathId>,
+    /// Path by process and number of the site.
+    sites: FastMap<(u32, u16), PathId>,
+    /// Latest check of each site.
+    checked: FastMap<(u32, u16), (u32, u32)>,
+    names: HashMap<Frame, Arc<[Line]>>,
+    /// Texts of paths for filters, each made when it is needed.
+    texts: Vec<OnceLock<PathText>>,
+    /// Whether frames were named since the texts were made.
+    has_new_names: bool,
+    missing: FastMap<u32, MissingSites>,
+}
+
+/// Texts of a path for filters.
+#[derive(Clone, Debug, Default)]
+struct PathText {
+    functions: String,
+    files: String,
+}
+
+impl Sites {
+    /// Adds a fact.
+    pub fn add(&mut self, process: ProcessId, fact: &SiteFact) {
+        match fact {
+            SiteFact::Module(module) => self.module_of(process, module),
+            SiteFact::Path { site, frames, end } => {
+                let frames = frames.iter().take(MAX_FRAMES);
+                let frames = frames.map(|frame| self.shared(process, *frame)).collect();
+                let path = self.path_id(frames, *end);
+                if self.sites.len() < MAX_SITES {
+                    self.sites.insert((process.0, site.0), path);
+                }
+            }
+            SiteFact::Checked {
+                site,
+                copies,
+                different,
+            } => self.check(process, *site, (*copies, *different)),
+            SiteFact::Names { frame, lines } => {
+                let frame = self.shared(process, *frame);
+                if self.names.len() < MAX_NAMES {
+                    let lines = lines.get(..MAX_FRAMES).unwrap_or(lines);
+                    self.names.insert(frame, lines.into());
+                    self.has_new_names = true;
+                }
+            }
+            SiteFact::Missing(numbers) => drop(self.missing.insert(process.0, *numbers)),
+        }
+    }
+
+    fn module_of(&mut self, process: ProcessId, module: &Module) {
+        let next = self.modules.len() as u32;
+        let key = (module.build_id.clone(), module.path.clone());
+        let id = *self.module_ids.entry(key).or_insert(next);
+        if id == next {
+            self.modules.push(Arc::new(module.clone()));
+        }
+        self.of_process.insert((process.0, module.number), id);
+    }
+
+    /// A frame with the session's number of its module.
+    fn shared(&self, process: ProcessId, frame: Frame) -> Frame {
+        let module = self.of_process.get(&(process.0, frame.module)).copied();
+        Frame {
+            module: module.unwrap_or(NO_MODULE),
+            ..frame
+        }
+    }
+
+    fn path_id(&mut self, frames: Arc<[Frame]>, end: PathEnd) -> PathId {
+        let next = PathId(self.paths.len() as u32);
+        let id = *self.path_ids.entry((frames.clone(), end)).or_insert(next);
+        if id == next {
+            self.paths.push(CallPath {
+                frames,
+                end,
+                ..CallPath::default()
+            });
+            self.texts.push(OnceLock::new());
+        }
+        id
+    }
+
+    /// Makes texts of paths with new names again when they are needed.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.has_new_names) {
+            self.texts.fill_with(OnceLock::new);
+        }
+    }
+
+    /// Whether [`Sites::settle`] has something to do.
+    pub(super) const fn is_unsettled(&self) -> bool {
+        self.has_new_names
+    }
+
+    /// All functions of a path, innermost first, as one text.
+    pub fn functions_text(&self, path: PathId) -> &str {
+        self.text(path).map_or("", |text| &text.functions)
+    }
+
+    /// All source files of a path, innermost first, as one text.
+    pub fn files_text(&self, path: PathId) -> &str {
+        self.text(path).map_or("", |text| &text.files)
+    }
+
+    fn text(&self, path: PathId) -> Option<&PathText> {
+        let place = self.texts.get(path.0 as usize)?;
+        Some(place.get_or_init(|| {
+            let mut text = PathText::default();
+            for (frame, line) in self.functions(path) {
+                text.functions += &self.function(frame, line);
+                text.functions.push('\n');
+                let file = match (&*line.file, self.module(frame)) {
+                    ("", Some(module)) => &module.path,
+                    (file, _) => file,
+                };
+                if !text.files.ends_with(&format!("{file}\n")) {
+                    text.files += file;
+                    text.files.push('\n');
+                }
+            }
+            text
+        }))
+    }
+
+    fn check(&mut self, process: ProcessId, site: SiteNumber, found: (u32, u32)) {
+        let key = (process.0, site.0);
+        let Some(path) = self.sites.get(&key).and_then(|id| self.paths.get_mut(id.0 as usize)) else {
+            return;
+        };
+        let before = self.checked.insert(key, found).unwrap_or_default();
+        path.copies += u64::from(found.0.saturating_sub(before.0));
+        path.different += u64::from(found.1.saturating_sub(before.1));
+    }
+
+    /// Path of a site; none if it has none or is not unwound yet.
+    pub fn path_of(&self, process: ProcessId, site: SiteNumber) -> Option<PathId> {
+        self.sites.get(&(process.0, site.0)).copied()
+    }
+
+    /// A path.
+    pub fn path(&self, id: PathId) -> Option<&CallPath> {
+        self.paths.get(id.0 as usize)
+    }
+
+    /// All paths, by id.
+    pub fn paths(&self) -> &[CallPath] {
+        &self.paths
+    }
+
+    /// File of a frame.
+    pub fn module(&self, frame: Frame) -> Option<&Module> {
+        self.modules.get(frame.module as usize).map(|module| &**module)
+    }
+
+    /// Functions of a frame, the innermost inlined one first; empty if there is no name, or not yet.
+    pub fn lines(&self, frame: Frame) -> &[Line] {
+        self.names.get(&frame).map_or(&[], |lines| lines)
+    }
+
+    /// Name of a function in a frame, and of its file and offset if it has none.
+    pub fn function(&self, frame: Frame, line: &Line) -> String {
+        if !line.function.is_empty() {
+            return line.function.clone();
+        }
+        let Some(module) = self.module(frame) else {
+            return format!("{:#x}", frame.offset);
+        };
+        format!("{}+{:#x}", file_name(&module.path), frame.offset)
+    }
+
+    /// All functions of a path, innermost first, with their frames. A frame without a name has one line without text.
+    pub fn functions(&self, path: PathId) -> impl Iterator<Item = (Frame, &Line)> {
+        let frames = self.path(path).map_or(&[][..], |path| &path.frames);
+        frames.iter().flat_map(|frame| {
+            let lines = match self.lines(*frame) {
+                [] => std::slice::from_ref(&UNNAMED),
+                lines => lines,
+            };
+            lines.iter().map(|line| (*frame, line))
+        })
+    }
+
+    /// The function that people mean by a site: the innermost one that was written by hand.
+    pub fn caller(&self, path: PathId) -> Option<(Frame, &Line)> {
+        let written = |(_, line): &(Frame, &Line)| !line.function.starts_with(STUB);
+        let mut functions = self.functions(path);
+        functions.find(written).or_else(|| self.functions(path).next())
+    }
+
+    /// A site in short: `model.cpp:120 forward(int)`.
+    pub fn label(&self, path: PathId) -> String {
+        let Some((frame, line)) = self.caller(path) else {
+            return "(no frames)".into();
+        };
+        let function = self.function(frame, line);
+        match place(line) {
+            Some(place) => format!("{place} {function}"),
+            None => function,
+        }
+    }
+
+    /// Whether another copy of a site's stack had another call path.
+    pub fn is_ambiguous(&self, path: PathId) -> bool {
+        self.path(path).is_some_and(|path| path.different > 0)
+    }
+
+    /// Number of calls without a site, and of stacks that were overwritten before they were read, over all processes.
+    pub fn missing(&self) -> (u64, u64) {
+        let all = self.missing.values();
+        all.fold((0, 0), |(calls, stacks): (u64, u64), one| {
+            (
+                calls.saturating_add(one.calls()),
+                stacks.saturating_add(one.overwritten),
+            )
+        })
+    }
+
+    /// Whether anything is known.
+    pub fn is_empty(&self) -> bool {
+        self.sites.is_empty() && self.missing.is_empty()
+    }
+}
+
+static UNNAMED: Line = Line {
+    function: String::new(),
+    file: String::new(),
+    line: 0,
+};
+
+/// Last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// File and line in short; none without a file.
+pub fn place(line: &Line) -> Option<String> {
+    (!line.file.is_empty()).then(|| format!("{}:{}", file_name(&line.file), line.line))
+}
+
+/// What comes from a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SiteWork {
+    /// Launches of a kernel.
+    Kernel(KernelId),
+    /// Calls of a function.
+    Call(OperationId),
+    /// Copies in one direction, see [`roctop_ring::record::direction`].
+    Copy(u16),
+}
+
+/// Work of one kind from one site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteRow {
+    /// Process.
+    pub process: ProcessId,
+    /// The site.
+    pub site: SiteNumber,
+    /// What it is.
+    pub work: SiteWork,
+    /// Durations: on the GPU, of calls on the host.
+    pub sum: Sum,
+    /// Bytes of copies.
+    pub bytes: u64,
+}
+
+/// Maximum number of rows.
+const MAX_ROWS: usize = 1 << 17;
+/// Size of the lookup table in front of the map.
+const NEAR: usize = 1 << 10;
+
+/// Work by site.
+#[derive(Debug)]
+pub(super) struct SiteTable {
+    rows: Vec<SiteRow>,
+    ids: FastMap<u64, u32>,
+    /// Latest rows, by the low bits of the hashed key: key and index.
+    near: Vec<(u64, u32)>,
+    left_out: u64,
+}
+
+impl Default for SiteTable {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            ids: FastMap::default(),
+            near: vec![(0, 0); NEAR],
+            left_out: 0,
+        }
+    }
+}
+
+/// Key of a row; none if it has no room. Never 0, because the site is known.
+#[inline]
+fn key(process: ProcessId, site: SiteNumber, kind: u64, id: u32) -> Option<u64> {
+    let fits = process.0 < 1 << 16 && (id as usize) < MAX_IDS;
+    fits.then(|| u64::from(process.0) << 48 | u64::from(site.0) << 32 | kind << 28 | u64::from(id))
+}
+
+impl SiteTable {
+    /// The row of a key, if there is room for it.
+    #[inline]
+    fn row(&mut self, key: u64, make: impl Fn() -> SiteRow) -> Option<&mut SiteRow> {
+        let near = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % NEAR;
+        let (known, at) = self.near[near];
+        let at = if known == key { at } else { self.find(key, near, make)? };
+        self.rows.get_mut(at as usize)
+    }
+
+    fn find(&mut self, key: u64, near: usize, make: impl Fn() -> SiteRow) -> Option<u32> {
+        let at = match self.ids.get(&key) {
+            Some(&at) => at,
+            None if self.rows.len() >= MAX_ROWS => {
+                self.left_out += 1;
+                return None;
+            }
+            None => {
+                self.rows.push(make());
+                let at = self.rows.len() as u32 - 1;
+                self.ids.insert(key, at);
+                at
+            }
+        };
+        self.near[near] = (key, at);
+        Some(at)
+    }
+
+    /// Counts dispatches.
+    pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
+        for dispatch in dispatches.iter().filter(|one| one.site.is_known()) {
+            let (process, site, kernel) = (dispatch.process, dispatch.site, dispatch.kernel);
+            let make = || new(process, site, SiteWork::Kernel(kernel));
+            let Some(key) = key(process, site, 0, kernel.0) else {
+                continue;
+            };
+            if let Some(row) = self.row(key, make) {
+                let is_timed = !is_untimed(dispatch.flags, dispatch.span.end);
+                row.sum.add(is_timed.then(|| dispatch.span.duration()));
+            }
+        }
+    }
+
+    /// Counts calls.
+    pub(super) fn calls(&mut self, calls: &[ApiCall]) {
+        for call in calls.iter().filter(|one| one.site.is_known()) {
+            let (process, site, operation) = (call.process, call.site, call.operation);
+            let make = || new(process, site, SiteWork::Call(operation));
+            let Some(key) = key(process, site, 1, operation.0) else {
+                continue;
+            };
+            if let Some(row) = self.row(key, make) {
+                row.sum.add(Some(call.span.duration()));
+            }
+        }
+    }
+
+    /// Counts a copy.
+    pub(super) fn copy(&mut self, copy: &Copy) {
+        if !copy.site.is_known() {
+            return;
+        }
+        let make = || new(copy.process, copy.site, SiteWork::Copy(copy.direction));
+        let Some(key) = key(copy.process, copy.site, 2, u32::from(copy.direction)) else {
+            return;
+        };
+        if let Some(row) = self.row(key, make) {
+            let is_timed = !is_untimed(copy.flags, copy.span.end);
+            row.sum.add(is_timed.then(|| copy.span.duration()));
+            row.bytes = row.bytes.saturating_add(copy.bytes);
+        }
+    }
+
+    /// All rows.
+    pub(super) fn rows(&self) -> &[SiteRow] {
+        &self.rows
+    }
+
+    /// By kernel: the index of the row with most GPU time, and the number of rows.
+    pub(super) fn by_kernel(&self) -> FastMap<u32, (u32, u32)> {
+        let mut found: FastMap<u32, (u32, u32)> = FastMap::default();
+        for (at, row) in (0..).zip(&self.rows) {
+            let SiteWork::Kernel(id) = row.work else { continue };
+            let known = found.entry(id.0).or_insert((at, 0));
+            known.1 += 1;
+            if row.sum.total > self.rows[known.0 as usize].sum.total {
+                known.0 = at;
+            }
+        }
+        found
+    }
+
+    /// Number of launches, copies and calls for which there was no row.
+    pub(super) const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+fn new(process: ProcessId, site: SiteNumber, work: SiteWork) -> SiteRow {
+    SiteRow {
+        process,
+        site,
+        work,
+        sum: Sum::default(),
+        bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_trace::item::Span;
+
+    fn module(number: u32, path: &str) -> SiteFact {
+        SiteFact::Module(Module {
+            number,
+            path: path.into(),
+            build_id: vec![1, 2],
+            ..Module::default()
+        })
+    }
+
+    fn frame(module: u32, offset: u64) -> Frame {
+        Frame { module, offset }
+    }
+
+    fn path(site: u16, frames: &[Frame]) -> SiteFact {
+        SiteFact::Path {
+            site: SiteNumber(site),
+            frames: frames.to_vec(),
+            end: PathEnd::Complete,
+        }
+    }
+
+    fn names(frame: Frame, functions: &[(&str, &str, u32)]) -> SiteFact {
+        let lines = functions.iter().map(|(function, file, line)| Line {
+            function: (*function).into(),
+            file: (*file).into(),
+            line: *line,
+        });
+        SiteFact::Names {
+            frame,
+            lines: lines.collect(),
+        }
+    }
+
+    #[test]
+    fn sites_of_processes_with_the_same_call_path_share_it() {
+        let mut sites = Sites::default();
+        let (one, other) = (ProcessId(0), ProcessId(1));
+        sites.add(one, &module(0, "/opt/app"));
+        sites.add(other, &module(7, "/opt/app"));
+        sites.add(one, &path(1, &[frame(0, 0x10), frame(0, 0x20)]));
+        sites.add(other, &path(5, &[frame(7, 0x10), frame(7, 0x20)]));
+        sites.add(other, &path(6, &[frame(7, 0x10), frame(7, 0x30)]));
+        let shared = sites.path_of(one, SiteNumber(1));
+        assert!(shared.is_some());
+        assert_eq!(sites.path_of(other, SiteNumber(5)), shared);
+        assert_ne!(sites.path_of(other, SiteNumber(6)), shared);
+        assert_eq!(sites.path_of(other, SiteNumber(1)), None);
+    }
+
+    #[test]
+    fn label_is_the_innermost_function_written_by_hand() {
+        let mut sites = Sites::default();
+        let process = ProcessId(0);
+        sites.add(process, &module(0, "/opt/lib/libmodel.so"));
+        sites.add(process, &path(1, &[frame(0, 0x10), frame(0, 0x20)]));
+        let id = sites.path_of(process, SiteNumber(1)).expect("it is known");
+        assert_eq!(sites.label(id), "libmodel.so+0x10");
+        sites.add(process, &names(frame(0, 0x10), &[("__device_stub__gemm(int)", "", 0)]));
+        sites.add(
+            process,
+            &names(
+                frame(0, 0x20),
+                &[("launch()", "/src/launch.h", 7), ("forward()", "/src/model.cpp", 120)],
+            ),
+        );
+        assert_eq!(sites.label(id), "launch.h:7 launch()");
+        let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
+        assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
+    }
+
+    #[test]
+    fn checks_replace_earlier_ones_and_add_up_over_sites() {
+        let mut sites = Sites::default();
+        let process = ProcessId(0);
+        sites.add(process, &path(1, &[frame(0, 0x10)]));
+        sites.add(process, &path(2, &[frame(0, 0x10)]));
+        let id = sites.path_of(process, SiteNumber(1)).expect("it is known");
+        let check = |site, copies, different| SiteFact::Checked {
+            site: SiteNumber(site),
+            copies,
+            different,
+        };
+        sites.add(process, &check(1, 3, 0));
+        assert!(!sites.is_ambiguous(id));
+        sites.add(process, &check(1, 4, 1));
+        sites.add(process, &check(2, 10, 0));
+        let known = sites.path(id).expect("it is known");
+        assert_eq!((known.copies, known.different), (14, 1));
+        assert!(sites.is_ambiguous(id));
+    }
+
+    #[test]
+    fn work_is_counted_by_site_and_kernel() {
+        let mut table = SiteTable::default();
+        let dispatch = |site, kernel, nanos| Dispatch {
+            kernel: KernelId(kernel),
+            span: Span {
+                begin: 100,
+                end: 100 + nanos,
+            },
+            site: SiteNumber(site),
+            ..Dispatch::default()
+        };
+        table.dispatches(&[
+            dispatch(1, 3, 10),
+            dispatch(2, 3, 20),
+            dispatch(1, 3, 30),
+            dispatch(0, 3, 5),
+        ]);
+        let rows: Vec<_> = table
+            .rows()
+            .iter()
+            .map(|row| (row.site.0, row.sum.calls, row.sum.total))
+            .collect();
+        assert_eq!(rows, [(1, 2, 40), (2, 1, 20)]);
+        assert_eq!(table.left_out(), 0);
+    }
+}
