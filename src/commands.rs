@@ -100,7 +100,7 @@ pub fn run(options: &cli::Run) -> Result<u8> {
             no_collect: options.no_collect,
             output: options.app_io.clone(),
             on_exit: options.on_exit,
-            ..run(&options.recorded, request)
+            ..recorded_run(&options.recorded, request)
         }
     })
 }
@@ -288,10 +288,11 @@ fn play(program: &Program, run: &Run, screen: Screen, look: &cli::Look) -> Resul
 }
 
 /// What is recorded of a program, and how, in one of its runs.
-fn run(recorded: &cli::Recorded, request: Option<&Request>) -> Run {
+fn recorded_run(recorded: &cli::Recorded, request: Option<&Request>) -> Run {
     Run {
         ring_slots: recorded.ring.ring,
         wanted: recorded.domains.wanted(),
+        symbols: recorded.domains.symbols(),
         dispatch_source: recorded.domains.dispatch_source.number(),
         level: recorded.domains.level,
         gauging: Some(Gauging::rate(recorded.gauges.gauge_rate)),
@@ -369,7 +370,7 @@ pub fn record(options: &cli::Record) -> Result<u8> {
         metrics: options.metrics,
         most_bytes: options.max_size,
         job: plan.clone(),
-        ..run(&options.recorded, request)
+        ..recorded_run(&options.recorded, request)
     })
 }
 

@@ -11,6 +11,7 @@ pub mod pty_keeper;
 mod replay;
 pub mod run;
 mod schedule;
+mod sites;
 pub mod start;
 mod thread_times;
 mod watched;

@@ -1,6 +1,7 @@
 //! How a program is run, and what is recorded of it.
 
 use super::{Look, ring_slots, size};
+use crate::live::ingest::Symbols;
 use crate::log;
 use crate::process::launch::Output;
 use crate::units;
@@ -194,6 +195,12 @@ pub struct Domains {
     /// Record the arguments of HIP calls as well; costs some nanoseconds and bytes a call.
     #[arg(long)]
     pub args: bool,
+    /// Record where in the program launches, copies and allocations are called, with their call paths.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub sites: Sites,
+    /// Write functions, files and lines of call paths into the recording, for machines that do not have the program's files.
+    #[arg(long)]
+    pub symbols: bool,
     /// Where the times of dispatches come from.
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t)]
     pub dispatch_source: DispatchSource,
@@ -202,6 +209,16 @@ pub struct Domains {
     /// steps down by itself where a level does not hold, and reports it. [default: 0 where the hardware allows it]
     #[arg(long, value_name = "N", value_parser = crate::process::level::parse)]
     pub level: Option<Level>,
+}
+
+/// Whether call sites are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Sites {
+    /// They are; costs some nanoseconds for each call that launches, copies or allocates.
+    #[default]
+    On,
+    /// They are not.
+    Off,
 }
 
 /// Where the times of dispatches come from.
@@ -232,7 +249,20 @@ impl Domains {
     pub const fn wanted(self) -> u64 {
         let hsa = if self.hsa_trace { wanted::HSA_API } else { 0 };
         let arguments = if self.args { wanted::ARGUMENTS } else { 0 };
-        hsa | arguments
+        let sites = match self.sites {
+            Sites::On => wanted::SITES,
+            Sites::Off => 0,
+        };
+        hsa | arguments | sites
+    }
+
+    /// Where the names of call paths go.
+    pub const fn symbols(self) -> Symbols {
+        if self.symbols {
+            Symbols::Recorded
+        } else {
+            Symbols::Shown
+        }
     }
 }
 

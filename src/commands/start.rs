@@ -1,6 +1,6 @@
 //! `roctop` alone on a terminal: what was chosen there is done, and then the screen is there again.
 
-use super::{Screen, attach, demo_job, job, play, reasons, recordings};
+use super::{Screen, attach, demo_run, play, reasons, recorded_run, recordings};
 use crate::cli;
 use crate::live::start::StartScreen;
 use crate::process::launch::Program;
@@ -47,13 +47,13 @@ fn act(action: &StartAction, look: &cli::Look) -> Result<Option<String>> {
     match action {
         StartAction::Run(line) => {
             let options = options(line)?;
-            let exit = play(&program(line)?, &job(&options.recorded, None), Screen::Live, look)?;
+            let exit = play(&program(line)?, &recorded_run(&options.recorded, None), Screen::Live, look)?;
             Ok(Some(format!("{line}: {}", units::exit(exit))))
         }
         StartAction::Demo => {
-            let (words, job) = demo_job(0.0, Screen::Live)?;
+            let (words, run) = demo_run(0.0, Screen::Live)?;
             let worker = Program::find(&words).map_err(|refused| anyhow!(refused.reason))?;
-            play(&worker, &job, Screen::Live, look)?;
+            play(&worker, &run, Screen::Live, look)?;
             Ok(None)
         }
         StartAction::Attach(name) => {

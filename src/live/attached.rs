@@ -5,7 +5,7 @@ use super::effects::{EffectRunner, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
 use crate::item::{Exit, Nanos};
-use crate::live::ingest::{Gauging, Ingest};
+use crate::live::ingest::{Gauging, Ingest, Symbols};
 use crate::live::pty_keeper;
 use crate::live::run::{say, sum_up};
 use crate::model::{Mode, Options};
@@ -34,7 +34,13 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
         ..Options::default()
     });
     let gauging = Gauging::rate(options.gauges.gauge_rate);
-    let ingest = Ingest::start(Live::late(session).watched(), Some(store.clone()), None, &gauging)?;
+    let ingest = Ingest::start(
+        Live::late(session).watched(),
+        Some(store.clone()),
+        None,
+        &gauging,
+        Symbols::Shown,
+    )?;
     let end_requested = end_requested()?;
     pty_keeper::follow(session, ingest.sender());
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;

@@ -5,7 +5,7 @@ use super::appearance::find_theme;
 use crate::counters::plan;
 use crate::export;
 use crate::item::Nanos;
-use crate::live::ingest::{Gauging, Ingest, IngestSender};
+use crate::live::ingest::{Gauging, Ingest, IngestSender, Symbols};
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
@@ -143,7 +143,9 @@ impl EffectRunner {
         let path = free("roctop-recording");
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
             .map_err(anyhow::Error::from)
-            .and_then(|recorder| Ingest::start(Live::late(session), None, Some(recorder), &self.gauging));
+            .and_then(|recorder| {
+                Ingest::start(Live::late(session), None, Some(recorder), &self.gauging, Symbols::Shown)
+            });
         match started {
             Ok(ingest) => {
                 let shown = path.display().to_string();

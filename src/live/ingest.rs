@@ -5,6 +5,7 @@
 
 use super::past::SharedDecoder;
 use super::schedule::{Schedule, Step};
+use super::sites::{self, Naming, StackFiles};
 use super::thread_times::{self, Threads};
 use crate::ask::server::Asked;
 use crate::clocks::{boottime, of_thread};
@@ -52,6 +53,7 @@ pub struct Ingest {
     reader: JoinHandle<Result<()>>,
     gauges: Option<(Sender<()>, JoinHandle<()>)>,
     threads: (Sender<()>, JoinHandle<()>),
+    sites: (Sender<()>, JoinHandle<()>),
     consumer: JoinHandle<Result<()>>,
     decoder: SharedDecoder,
 }
@@ -65,6 +67,16 @@ pub struct Gauging {
     pub synthetic: Option<fn(Nanos) -> Vec<Sample>>,
     /// Between two samples; none: no gauges.
     pub every: Option<Duration>,
+}
+
+/// Where the names of call paths go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symbols {
+    /// To the screen, if there is one.
+    #[default]
+    Shown,
+    /// To the recording, too: all of them.
+    Recorded,
 }
 
 impl Gauging {
@@ -124,8 +136,9 @@ impl Ingest {
         store: Option<Arc<Mutex<Store>>>,
         recorder: Option<Recorder>,
         gauging: &Gauging,
+        symbols: Symbols,
     ) -> Result<Self> {
-        Self::start_when_asked(live, store, recorder, gauging, None)
+        Self::start_when_asked(live, store, recorder, gauging, symbols, None)
     }
 
     /// As [`Ingest::start`]. With `asked`, the store takes records from when that is set, and before only what names them.
@@ -134,10 +147,11 @@ impl Ingest {
         store: Option<Arc<Mutex<Store>>>,
         recorder: Option<Recorder>,
         gauging: &Gauging,
+        symbols: Symbols,
         asked: Option<Asked>,
     ) -> Result<Self> {
         let output = Output { recorder, keeper: None };
-        Self::start_into(live, store, output, gauging, asked)
+        Self::start_into(live, store, output, gauging, symbols, asked)
     }
 
     /// The same with a flight recorder, which takes the place of a recording.
@@ -146,10 +160,14 @@ impl Ingest {
         store: Option<Arc<Mutex<Store>>>,
         keeper: Keeper,
         gauging: &Gauging,
+        symbols: Symbols,
         asked: Option<Asked>,
     ) -> Result<Self> {
-        let keeper = Some(keeper);
-        Self::start_into(live, store, Output { recorder: None, keeper }, gauging, asked)
+        let output = Output {
+            recorder: None,
+            keeper: Some(keeper),
+        };
+        Self::start_into(live, store, output, gauging, symbols, asked)
     }
 
     fn start_into(
@@ -157,8 +175,15 @@ impl Ingest {
         store: Option<Arc<Mutex<Store>>>,
         output: Output,
         gauging: &Gauging,
+        symbols: Symbols,
         asked: Option<Asked>,
     ) -> Result<Self> {
+        let naming = match (symbols, &store, &asked) {
+            (Symbols::Recorded, ..) => Naming::Always,
+            // A screen shows names.
+            (Symbols::Shown, Some(_), None) => Naming::WhileRunning,
+            (Symbols::Shown, ..) => Naming::Never,
+        };
         let (sender, messages) = channel();
         let (batches, received) = channel();
         let (spare, spares) = sync_channel(MAX_SPARE_BATCHES);
@@ -184,8 +209,18 @@ impl Ingest {
                 waiting: waiting.clone(),
             },
         )?;
+        let stack_files = StackFiles::default();
+        let sites = sites::start(
+            stack_files.clone(),
+            naming,
+            BatchSender {
+                batches: batches.clone(),
+                waiting: waiting.clone(),
+            },
+        )?;
         let drainer = Drainer {
             live,
+            stack_files,
             threads,
             threads_shared: None,
             filling: BatchFiller {
@@ -222,6 +257,7 @@ impl Ingest {
             reader,
             gauges,
             threads: thread_times,
+            sites,
             consumer,
             decoder,
         })
@@ -246,6 +282,10 @@ impl Ingest {
             thread.join().map_err(|_| fault())?;
         }
         let read = self.reader.join().map_err(|_| fault())?;
+        // Last, because the reader finds stack files until its end.
+        let (stop, thread) = self.sites;
+        drop(stop);
+        thread.join().map_err(|_| fault())?;
         let read = read.context("the program's records could not be read to the end");
         self.consumer.join().map_err(|_| fault())?.and(read)
     }
@@ -342,6 +382,7 @@ fn start_gauges(gauging: &Gauging, sending: BatchSender, pids: Pids) -> Result<O
 
 struct Drainer {
     live: Live,
+    stack_files: StackFiles,
     threads: Threads,
     /// When the threads were shared last.
     threads_shared: Option<Instant>,
@@ -434,6 +475,11 @@ impl Drainer {
         if self.threads_shared.is_none_or(|shared| shared.elapsed() >= INTERVAL) {
             self.threads_shared = Some(Instant::now());
             *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = self.live.threads_alive();
+        }
+        let found = self.live.take_stack_files();
+        if !found.is_empty() {
+            let mut files = self.stack_files.lock().unwrap_or_else(PoisonError::into_inner);
+            files.extend(found);
         }
         let alive = self.live.pids_alive();
         let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);

@@ -35,12 +35,12 @@ use std::time::{Duration, Instant};
 pub fn live(program: &Program, run: &Run, look: &Look) -> Result<Exit> {
     let (mut run, mut before) = (run.clone(), None);
     let recording = run.recording.clone();
-    let mut run = 1;
+    let mut number = 1;
     loop {
-        if let Some(first) = recording.as_ref().filter(|_| run > 1) {
+        if let Some(first) = recording.as_ref().filter(|_| number > 1) {
             // Beside that of the first run.
             let mut name = first.clone().into_os_string();
-            name.push(format!("-{run}"));
+            name.push(format!("-{number}"));
             run.recording = Some(name.into());
         }
         let (exit, again) = live_once(program, &run, look, before)?;
@@ -52,7 +52,7 @@ pub fn live(program: &Program, run: &Run, look: &Look) -> Result<Exit> {
             .retain(|(name, _)| variables.iter().all(|other| other.0 != *name));
         run.variables.extend(variables);
         before = Some(left);
-        run += 1;
+        number += 1;
     }
 }
 
@@ -154,7 +154,7 @@ impl Running {
         let store = look.store(run.options(program, &session));
         let source = Live::new(session.path()).owned().watched();
         let history = run.recording.clone().zip(recorder.as_ref().map(Recorder::written));
-        let ingest = Ingest::start(source, Some(store.clone()), recorder, &run.gauging())?;
+        let ingest = Ingest::start(source, Some(store.clone()), recorder, &run.gauging(), run.symbols)?;
         let past = history.map(|(path, written)| {
             let history = History::of_written(path, written.clone());
             PastReader::start(history, Some(written), ingest.decoder(), store.clone())

@@ -8,7 +8,7 @@ use crate::embedded;
 use crate::item::Exit;
 use crate::job::{JobMember, JobPlan};
 use crate::keep::{Keeper, Keeping};
-use crate::live::ingest::{Gauging, Ingest, IngestSender};
+use crate::live::ingest::{Gauging, Ingest, IngestSender, Symbols};
 use crate::log;
 use crate::model::{Fresh, Mode, Options, Store};
 use crate::process::exit_cause::{self, Seen};
@@ -52,6 +52,8 @@ pub struct Run {
     pub ring_slots: Option<u64>,
     /// What is recorded in addition, bits of `roctop_ring::session::wanted`.
     pub wanted: u64,
+    /// Where the names of call paths go.
+    pub symbols: Symbols,
     /// One of [`roctop_ring::session::source`].
     pub dispatch_source: u64,
     /// The level of timing at which the collector starts; none: ROCTOP_LEVEL's, else the collector chooses.
@@ -246,8 +248,8 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
     let signals = keeper.as_ref().map(Keeper::signals);
     let (into, gauging) = (Some(store.clone()), run.gauging());
     let ingest = match keeper {
-        Some(keeper) => Ingest::start_keeping(live, into, keeper, &gauging, asked.clone())?,
-        None => Ingest::start_when_asked(live, into, recorder, &gauging, asked.clone())?,
+        Some(keeper) => Ingest::start_keeping(live, into, keeper, &gauging, run.symbols, asked.clone())?,
+        None => Ingest::start_when_asked(live, into, recorder, &gauging, run.symbols, asked.clone())?,
     };
     let answers = run.answer(session.path(), &store, config.presets, asked);
     let is_own_signal = |signal: Signal| match &signals {

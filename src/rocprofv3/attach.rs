@@ -1,7 +1,7 @@
 //! `--attach PID`: processes of sessions of roctop can be recorded from now on; of others it is said what is in the way.
 
 use super::settings::{Settings, usage_error};
-use crate::live::ingest::{Gauging, Ingest};
+use crate::live::ingest::{Gauging, Ingest, Symbols};
 use crate::live::run::say;
 use crate::recording::Recorder;
 use crate::session::{Live, sessions};
@@ -86,7 +86,13 @@ impl Attach {
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
         let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?.reporting(say);
-        let ingest = Ingest::start(Live::late(&self.session), None, Some(recorder), &Gauging::off())?;
+        let ingest = Ingest::start(
+            Live::late(&self.session),
+            None,
+            Some(recorder),
+            &Gauging::off(),
+            Symbols::Shown,
+        )?;
         let begun = Instant::now();
         let process = PathBuf::from(format!("/proc/{}", self.pid));
         while process.exists() && self.session.exists() && self.time.is_none_or(|time| begun.elapsed() < time) {

@@ -9,6 +9,7 @@ use roctop_model::stats::Stat;
 use roctop_model::table::{CopyStat, MarkerStat, Placement, Shape};
 use roctop_model::{LaneKey, Names, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 fn number<T: Into<f64>>(value: Option<T>) -> Value<'static> {
     value.map_or(Value::None, |value| Value::Number(value.into()))
@@ -56,6 +57,18 @@ fn shape(shape: &Shape, field: Field) -> Value<'static> {
         Field::Wg => Value::Number(shape.workgroup.iter().map(|&n| f64::from(n)).product()),
         Field::Lds => Value::Number(f64::from(shape.group_size)),
         Field::Scratch => Value::Number(f64::from(shape.private_size)),
+        _ => Value::None,
+    }
+}
+
+/// Functions or files on the way to a call.
+pub(crate) fn site(snap: &Snapshot, process: ProcessId, number: SiteNumber, field: Field) -> Value<'_> {
+    let Some(path) = snap.sites.path_of(process, number) else {
+        return Value::None;
+    };
+    match field {
+        Field::Site => Value::Text(snap.sites.functions_text(path)),
+        Field::File => Value::Text(snap.sites.files_text(path)),
         _ => Value::None,
     }
 }
@@ -188,7 +201,9 @@ impl Subject for ApiSubject<'_> {
     }
     fn value(&self, field: Field) -> Value<'_> {
         match field {
-            Field::Dur | Field::Tid | Field::Thread | Field::Pid | Field::Rank => Value::Varies,
+            Field::Dur | Field::Tid | Field::Thread | Field::Pid | Field::Rank | Field::Site | Field::File => {
+                Value::Varies
+            }
             Field::Err => Value::whole(self.1.errors),
             Field::Domain => domain(self.0, self.1.id).map_or(Value::None, Value::Text),
             _ => stat(&self.1.stat, field, self.2),
@@ -268,6 +283,7 @@ impl Subject for SliceSubject<'_> {
         match field {
             Field::Dur => return Value::whole(slice.span.duration()),
             Field::Pid | Field::Rank => return process(names, ProcessId(slice.process), field),
+            Field::Site | Field::File => return site(self.snap, ProcessId(slice.process), slice.site, field),
             _ => {}
         }
         match self.key {

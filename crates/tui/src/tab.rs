@@ -30,6 +30,7 @@ mod roofline;
 pub(crate) mod running;
 pub(crate) mod samples;
 mod selected;
+pub(crate) mod sites;
 pub(crate) mod steps;
 mod timeline;
 pub(crate) mod transfers;
@@ -56,6 +57,7 @@ use self::memory::MemoryTable;
 use self::processes::ProcessTable;
 use self::running::RunningTable;
 use self::samples::SampleTable;
+use self::sites::SiteTable;
 use self::steps::StepTable;
 use self::transfers::TransferTable;
 use super::Size;
@@ -154,6 +156,11 @@ views! {
     Memory 'M' "Memory" "memory" "memory that is held" memory::draw {
         /// Allocations that are not freed.
         Memory "memory" MemoryTable, Small;
+    }
+    /// Where launches, copies and calls come from.
+    Sites 'O' "Sites" "sites" "lines of code that launch" sites::draw {
+        /// Call paths by GPU time.
+        Sites "sites" SiteTable, Small;
     }
     /// Collectives of RCCL.
     Collectives 'K' "Collectives" "collectives" "collectives" collectives::draw {

@@ -5,6 +5,7 @@ pub(crate) mod axis;
 pub(crate) mod canvas;
 pub(crate) mod chart;
 pub(crate) mod column;
+pub(crate) mod flame;
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod histogram;

@@ -168,6 +168,22 @@ macro_rules! counter {
     };
 }
 
+/// The column of call sites, absent where none is known.
+const SITE: ColumnId = ColumnId("Site");
+
+/// The call site that most of a kernel's time comes from, and how many others there are.
+fn site(row: &Row, scene: &Scene<'_>) -> Option<String> {
+    let values = &scene.snap.values;
+    let kernel = source(row, scene)?;
+    let &(at, count) = values.kernel_sites.get(&kernel.id.0)?;
+    let known = values.sites.get(at as usize)?;
+    let label = super::sites::label_of(scene.snap, known.process, known.site)?;
+    Some(match count {
+        0 | 1 => label,
+        many => format!("{label} +{}", many - 1),
+    })
+}
+
 impl Table for KernelTable {
     type Row = Row;
     const PANE: Pane = Pane::Kernels;
@@ -190,6 +206,17 @@ impl Table for KernelTable {
             rank: 1,
             worth: |row, _| Worth::whole(row.stat.calls),
             text: Shown::Own(|row, _, _| launches::count_text(&row.stat, row.is_estimate)),
+        },
+        Column {
+            title: "SITE ",
+            name: SITE.0,
+            width: 26,
+            rank: 3,
+            worth: |row, scene| Worth::text(site(row, scene)),
+            text: Shown::Own(|row, scene, width| {
+                let text = site(row, scene).unwrap_or_else(|| units::MISSING.into());
+                units::fit(&units::elide(&text, width), width)
+            }),
         },
         Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
         Column {
@@ -238,6 +265,9 @@ impl Table for KernelTable {
 
     fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
         if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Kernels) {
+            return Heading::Absent;
+        }
+        if column == SITE && scene.snap.values.kernel_sites.is_empty() {
             return Heading::Absent;
         }
         match COUNTERS.iter().position(|counter| *counter == column) {

@@ -7,6 +7,7 @@ use roctop_ring::record::{engine, flag};
 use crate::NameForm;
 use crate::direction::Direction;
 use crate::jump;
+use crate::tab::sites;
 use crate::theme::Role;
 use crate::track::Track;
 use crate::widgets::plot;
@@ -16,7 +17,7 @@ use roctop_model::analysis::collectives as words;
 use roctop_model::analysis::{Gap, Verdict, host, usage, verdict};
 use roctop_model::collectives::{Collective, CollectiveSlice, Times};
 use roctop_model::{LaneKey, Slice, Snapshot};
-use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId, QueueId, Span, TextId};
+use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, TextId};
 use roctop_trace::units;
 
 /// A line and how it looks.
@@ -62,6 +63,12 @@ fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
         out.push(("its begin and end came exchanged".into(), Role::Warn));
     }
     out.extend(related(scene));
+    if slice.site.is_known() {
+        let path = snap.sites.path_of(ProcessId(slice.process), slice.site);
+        out.push((format!("from {}", sites::label(snap, path)), Role::Accent));
+        let frames = sites::lines(snap, path).into_iter();
+        out.extend(frames.map(|(text, role)| (format!("  {text}"), role)));
+    }
     out
 }
 

@@ -1,0 +1,402 @@
+//! Call sites: which lines of the program cause GPU time, with the call path of the selected one and a flame graph of all.
+
+use std::collections::HashMap;
+
+use ratatui::layout::Rect;
+
+use crate::filterable::site;
+use crate::jump::Target;
+use crate::theme::Role;
+use crate::widgets::canvas::{Canvas, left, top};
+use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::flame::{self, Flame};
+use crate::widgets::panes::list_and_detail;
+use crate::widgets::table::{self, Scene, Table};
+use crate::{Pane, Size, Tab};
+use roctop_model::Snapshot;
+use roctop_model::query::{Field, Subject, Value};
+use roctop_model::sites::{PathId, SiteRow, SiteWork, place};
+use roctop_model::stats::Sum;
+use roctop_trace::item::{KernelId, ProcessId};
+use roctop_trace::site::SiteNumber;
+use roctop_trace::units;
+
+/// Columns beside each other from which a call path and a flame graph fit.
+const MIN_BOTH: u16 = 110;
+/// Rows of the flame graph where it is below the call path.
+const MIN_FLAME: u16 = 8;
+
+/// What comes from a call path.
+#[derive(Clone)]
+pub(crate) struct Row {
+    /// None: sites whose call path is not known.
+    path: Option<PathId>,
+    /// One of its sites.
+    site: (ProcessId, SiteNumber),
+    launches: Sum,
+    copies: Sum,
+    bytes: u64,
+    calls: Sum,
+    /// The kernel with most of the time, and how many others there are.
+    kernel: Option<(KernelId, u64)>,
+    kernels: u64,
+}
+
+impl Row {
+    fn new(path: Option<PathId>, row: &SiteRow) -> Self {
+        Self {
+            path,
+            site: (row.process, row.site),
+            launches: Sum::default(),
+            copies: Sum::default(),
+            bytes: 0,
+            calls: Sum::default(),
+            kernel: None,
+            kernels: 0,
+        }
+    }
+
+    fn add(&mut self, row: &SiteRow) {
+        match row.work {
+            SiteWork::Kernel(id) => {
+                self.launches.merge(&row.sum);
+                self.kernels += 1;
+                if self.kernel.is_none_or(|(_, most)| row.sum.total > most) {
+                    self.kernel = Some((id, row.sum.total));
+                }
+            }
+            SiteWork::Copy(_) => {
+                self.copies.merge(&row.sum);
+                self.bytes = self.bytes.saturating_add(row.bytes);
+            }
+            SiteWork::Call(_) => self.calls.merge(&row.sum),
+        }
+    }
+
+    /// Time of kernels and copies, ns.
+    const fn gpu_time(&self) -> u64 {
+        self.launches.total.saturating_add(self.copies.total)
+    }
+}
+
+/// A call path in short.
+pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
+    let Some(path) = path else {
+        return "(call path not known)".into();
+    };
+    let label = snap.sites.label(path);
+    if snap.sites.is_ambiguous(path) {
+        format!("≈ {label}")
+    } else {
+        label
+    }
+}
+
+/// The site of a launch or call in short; none if the collector does not know it.
+pub(crate) fn label_of(snap: &Snapshot, process: ProcessId, number: SiteNumber) -> Option<String> {
+    number
+        .is_known()
+        .then(|| label(snap, snap.sites.path_of(process, number)))
+}
+
+/// All rows, those of one call path put together.
+fn all_rows(snap: &Snapshot) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: HashMap<Option<PathId>, usize> = HashMap::new();
+    for row in &*snap.values.sites {
+        let path = snap.sites.path_of(row.process, row.site);
+        let at = *places.entry(path).or_insert(rows.len());
+        if at == rows.len() {
+            rows.push(Row::new(path, row));
+        }
+        rows[at].add(row);
+    }
+    rows
+}
+
+fn kernel(row: &Row, scene: &Scene<'_>) -> String {
+    let Some((id, _)) = row.kernel else {
+        return units::MISSING.into();
+    };
+    let name = super::kernels::name(scene.snap, id, scene.ui.prefs.names);
+    match row.kernels {
+        1 => name,
+        many => format!("{name} +{}", many - 1),
+    }
+}
+
+fn share(row: &Row, scene: &Scene<'_>) -> f64 {
+    let all: u64 = scene.snap.values.totals.kernel_time;
+    row.launches.total as f64 / all.max(1) as f64
+}
+
+pub(crate) struct SiteTable;
+
+impl Table for SiteTable {
+    type Row = Row;
+    const PANE: Pane = Pane::Sites;
+    const TITLE: &'static str = "Sites";
+    const WHAT: &'static str = "site";
+    const SORT: ColumnId = ColumnId("GPU_ns");
+    const COLUMNS: &'static [Column<Row>] = &[
+        Column {
+            title: "SITE ",
+            name: "Site",
+            width: 0,
+            rank: 0,
+            worth: |row, scene| Worth::Text(label(scene.snap, row.path)),
+            text: Shown::Left,
+        },
+        Column {
+            title: "GPU TIME",
+            name: "GPU_ns",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.gpu_time()),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "KERNEL%",
+            name: "Kernel_Share",
+            width: 7,
+            rank: 1,
+            worth: |row, scene| Worth::Number(share(row, scene)),
+            text: Shown::Share,
+        },
+        Column {
+            title: "LAUNCHES",
+            name: "Launches",
+            width: 8,
+            rank: 0,
+            worth: |row, _| Worth::whole(row.launches.calls),
+            text: Shown::Count,
+        },
+        Column {
+            title: "AVG",
+            name: "Kernel_Average_ns",
+            width: 8,
+            rank: 3,
+            worth: |row, _| Worth::maybe(row.launches.average()),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "COPIES",
+            name: "Copies",
+            width: 7,
+            rank: 4,
+            worth: |row, _| Worth::whole(row.copies.calls),
+            text: Shown::Count,
+        },
+        Column {
+            title: "BYTES",
+            name: "Bytes",
+            width: 9,
+            rank: 5,
+            worth: |row, _| Worth::maybe((row.copies.calls > 0).then_some(row.bytes)),
+            text: Shown::Bytes,
+        },
+        Column {
+            title: "CALLS",
+            name: "Calls",
+            width: 7,
+            rank: 5,
+            worth: |row, _| Worth::whole(row.calls.calls),
+            text: Shown::Count,
+        },
+        Column {
+            title: "IN CALLS",
+            name: "Calls_ns",
+            width: 8,
+            rank: 6,
+            worth: |row, _| Worth::whole(row.calls.total),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "KERNEL ",
+            name: "Kernel_Name",
+            width: 24,
+            rank: 2,
+            worth: |row, scene| Worth::Text(kernel(row, scene)),
+            text: Shown::Own(|row, scene, width| units::fit(&units::elide(&kernel(row, scene), width), width)),
+        },
+    ];
+
+    fn rows(scene: &Scene<'_>) -> Vec<Row> {
+        let mut rows = all_rows(scene.snap);
+        rows.retain(|row| scene.ui.filter.accepts(&SiteSubject { row, scene }));
+        rows
+    }
+
+    fn all(scene: &Scene<'_>) -> usize {
+        all_rows(scene.snap).len()
+    }
+
+    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
+        let is_on = !scene.snap.sites.is_empty();
+        Some(if is_on {
+            "calls that launch, copy or allocate have sites"
+        } else {
+            "--sites on records them"
+        })
+    }
+
+    fn least(_: u16) -> u16 {
+        28
+    }
+
+    fn key(row: &Row) -> u64 {
+        row.path.map_or(u64::MAX, |path| u64::from(path.0))
+    }
+
+    fn target(row: &Row, _: &Scene<'_>) -> Target {
+        row.kernel
+            .map_or(Target::Nowhere("no kernel was launched from here"), |(id, _)| {
+                Target::Row(Tab::Kernels, Pane::Kernels, u64::from(id.0))
+            })
+    }
+
+    fn term(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        let (frame, line) = scene.snap.sites.caller(row.path?)?;
+        let function = scene.snap.sites.function(frame, line);
+        let name = function.split(['(', '<', '+']).next().unwrap_or_default().to_owned();
+        (!name.is_empty()).then(|| format!("site~\"{name}\""))
+    }
+}
+
+struct SiteSubject<'a> {
+    row: &'a Row,
+    scene: &'a Scene<'a>,
+}
+
+impl Subject for SiteSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let snap = self.scene.snap;
+        let functions = self.row.path.map_or("", |path| snap.sites.functions_text(path));
+        let kernel = self.row.kernel.map(|(id, _)| id);
+        test(functions)
+            || test(&label(snap, self.row.path))
+            || kernel.is_some_and(|id| test(&super::kernels::name(snap, id, crate::NameForm::Full)))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (process, number) = self.row.site;
+        match field {
+            Field::Site | Field::File => site(self.scene.snap, process, number, field),
+            Field::Calls => Value::whole(self.row.launches.calls),
+            Field::Total => Value::whole(self.row.gpu_time()),
+            Field::Share => Value::Number(share(self.row, self.scene)),
+            Field::Avg => Value::maybe(self.row.launches.average()),
+            _ => Value::None,
+        }
+    }
+}
+
+/// Draws the view.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size: Size) {
+    let rows = table::sorted::<SiteTable>(scene);
+    let (list, detail) = match rows.len() {
+        0 => (area, None),
+        _ if size < Size::Medium => (area, None),
+        rows => list_and_detail(area, rows, 10.max(area.height / 2)),
+    };
+    let selected = table::panel::<SiteTable>(canvas, list, scene, Some(title(scene)), u8::MAX);
+    let (Some(detail), Some(selected)) = (detail, selected) else {
+        return;
+    };
+    let (stack, flames) = if detail.width >= MIN_BOTH {
+        let (stack, flames) = left(detail, detail.width / 2);
+        (stack, Some(flames))
+    } else if detail.height >= 2 * MIN_FLAME {
+        let (stack, flames) = top(detail, detail.height / 2);
+        (stack, Some(flames))
+    } else {
+        (detail, None)
+    };
+    path(canvas, stack, scene.snap, &selected);
+    if let Some(flames) = flames {
+        flame_graph(canvas, flames, scene, &rows, &selected);
+    }
+}
+
+/// Number of sites, and what has none.
+fn title(scene: &Scene<'_>) -> String {
+    let snap = scene.snap;
+    let (calls, stacks) = snap.sites.missing();
+    let mut parts = vec![units::counted(
+        snap.sites.paths().len() as u64,
+        "call path",
+        "call paths",
+    )];
+    if calls > 0 {
+        parts.push(format!("{} calls without a site", units::count(calls)));
+    }
+    if stacks > 0 {
+        parts.push(format!("{} stacks overwritten", units::count(stacks)));
+    }
+    if snap.values.sites_left_out > 0 {
+        parts.push(format!(
+            "{} launches not counted",
+            units::count(snap.values.sites_left_out)
+        ));
+    }
+    parts.join(", ")
+}
+
+/// The frames of a call path, innermost first.
+fn path(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, row: &Row) {
+    let checked = row
+        .path
+        .and_then(|path| snap.sites.path(path))
+        .map_or_else(String::new, |path| match (path.copies, path.different) {
+            (0, _) => String::new(),
+            (copies, 0) => format!("checked {}×", units::count(copies)),
+            (copies, different) => format!("ambiguous: {} of {} checks differ", different, units::count(copies)),
+        });
+    let inner = canvas.frame(area, "Call path", &checked);
+    for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(snap, row.path)) {
+        let room = inner.width.saturating_sub(2);
+        canvas.say(inner.x + 1, y, &units::elide(&text, usize::from(room)), room, role);
+    }
+}
+
+/// The frames of a call path as lines, innermost first.
+pub(crate) fn lines(snap: &Snapshot, path: Option<PathId>) -> Vec<(String, Role)> {
+    let Some(path) = path else {
+        return vec![("(call path not known)".into(), Role::Muted)];
+    };
+    let sites = &snap.sites;
+    let written = sites.caller(path);
+    let lines = sites.functions(path).map(|(frame, line)| {
+        let function = sites.function(frame, line);
+        let text = match place(line) {
+            Some(place) => format!("{function}  {place}"),
+            None => function,
+        };
+        let is_it = written.is_some_and(|(known, it)| known == frame && std::ptr::eq(it, line));
+        (text, if is_it { Role::Accent } else { Role::Text })
+    });
+    let mut lines: Vec<_> = lines.collect();
+    let end = sites.path(path).and_then(|path| path.end.reason());
+    lines.extend(end.map(|reason| (format!("({reason})"), Role::Muted)));
+    lines
+}
+
+/// GPU time by call path, outermost functions first.
+fn flame_graph(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row], selected: &Row) {
+    let sites = &scene.snap.sites;
+    let functions = |path: PathId| -> Vec<String> {
+        let mut names: Vec<String> = sites
+            .functions(path)
+            .map(|(frame, line)| sites.function(frame, line))
+            .collect();
+        names.reverse();
+        names
+    };
+    let mut flames = Flame::default();
+    for row in rows {
+        let names = row.path.map_or_else(|| vec!["(call path not known)".into()], functions);
+        flames.add(&names, row.gpu_time());
+    }
+    let chosen = selected.path.map_or_else(Vec::new, functions);
+    let inner = canvas.frame(area, "GPU time by call path", &units::duration(flames.total()));
+    flame::draw(canvas, inner, &flames, &chosen);
+}

@@ -1,0 +1,357 @@
+//! Finds the call paths of sites: reads the stacks that processes copy, unwinds them and names their frames.
+//!
+//! A thread of low priority does this, because it opens and parses the program's files. The bytes of a stack end here.
+
+use super::ingest::BatchSender;
+use crate::item::ProcessId;
+use crate::raw::{Batch, Raw, RawSink};
+use crate::session::StackFile;
+use anyhow::Result;
+use roctop_ring::sites::{Counter, Entry, Reader};
+use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
+use roctop_unwind::{End, Files, Mapping, ModuleId, Named, Names, NoName, Process, Stack, State};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Between two readings of the stack files.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Frames that are named at once: what waits for them meanwhile is new sites.
+const NAMED_AT_ONCE: usize = 512;
+/// Frames with a name that are remembered.
+const MAX_NAMED: usize = 1 << 18;
+
+/// Stack files that were found and not read yet.
+pub(super) type StackFiles = Arc<Mutex<Vec<StackFile>>>;
+
+/// Which frames get names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// None: a recording has build-ids and offsets.
+    #[default]
+    Never,
+    /// Those for which there is time until the end.
+    WhileRunning,
+    /// All.
+    Always,
+}
+
+/// Starts to read. The thread ends when its sender is dropped, after it has read what is left.
+pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = channel();
+    let thread = std::thread::Builder::new().name("sites".into()).spawn(move || {
+        // It never competes with the program.
+        let _ = rustix::process::nice(10);
+        let mut sites = CallSites::new(naming);
+        loop {
+            let is_last = stopped.recv_timeout(sites.pause()) != Err(RecvTimeoutError::Timeout);
+            let found = std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner));
+            found.into_iter().for_each(|file| sites.add(file));
+            let mut batch = Batch::default();
+            sites.read(&mut batch, is_last);
+            let mut has_more = sites.name(&mut batch);
+            while has_more && is_last && naming == Naming::Always {
+                has_more = sites.name(&mut batch);
+            }
+            if batch.size() > 0 && !sending.send(batch) || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok((stop, thread))
+}
+
+/// A process with sites.
+struct Source {
+    process: ProcessId,
+    pid: u32,
+    reader: Reader,
+    mapped: Process,
+    /// Modules and frames that were passed on already.
+    modules: HashSet<ModuleId>,
+    frames: HashSet<FrameKey>,
+    paths: HashMap<u16, KnownPath>,
+    missing: MissingSites,
+    /// Rounds since its end was noticed.
+    rounds_ended: u32,
+}
+
+/// A frame of a file in [`Files`].
+type FrameKey = (ModuleId, u64);
+
+/// The call path of a site, and what further copies of its stack showed.
+struct KnownPath {
+    frames: Vec<Frame>,
+    end: PathEnd,
+    copies: u32,
+    different: u32,
+}
+
+impl Source {
+    fn new(file: StackFile) -> Self {
+        Self {
+            process: file.process,
+            pid: file.pid,
+            reader: file.reader,
+            mapped: Process::new(Some(PathBuf::from(format!("/proc/{}/root", file.pid)))),
+            modules: HashSet::new(),
+            frames: HashSet::new(),
+            paths: HashMap::new(),
+            missing: MissingSites::default(),
+            rounds_ended: 0,
+        }
+    }
+
+    /// Unwinds what is new. Returns facts, and frames that need a name.
+    fn read(&mut self, files: &mut Files, is_last: bool) -> (Vec<SiteFact>, Vec<FrameKey>) {
+        let is_over = is_last || !Path::new(&format!("/proc/{}", self.pid)).exists();
+        if is_over {
+            self.rounds_ended += 1;
+            self.reader.give_up_unfinished();
+        }
+        let (mut facts, mut frames) = (Vec::new(), Vec::new());
+        while let Some(entry) = self.reader.next() {
+            match entry {
+                Entry::Mapping(mapping) => self.mapped.map(Mapping {
+                    start: mapping.start,
+                    end: mapping.end,
+                    offset: mapping.offset,
+                    device: mapping.device,
+                    inode: mapping.inode,
+                    path: PathBuf::from(OsString::from_vec(mapping.path)),
+                }),
+                Entry::Stack(stack) => self.stack(&stack, files, &mut facts, &mut frames),
+            }
+        }
+        let missing = self.missing();
+        if missing != self.missing {
+            self.missing = missing;
+            facts.push(SiteFact::Missing(missing));
+        }
+        (facts, frames)
+    }
+
+    fn missing(&self) -> MissingSites {
+        let counters = self.reader.counters();
+        MissingSites {
+            unreadable: counters.get(Counter::Unreadable),
+            no_room: counters.get(Counter::NoRoom),
+            no_number: counters.get(Counter::TableFull),
+            reentrant: counters.get(Counter::Reentrant),
+            overwritten: self.reader.lost().entries,
+        }
+    }
+
+    fn stack(
+        &mut self,
+        copied: &roctop_ring::sites::Stack,
+        files: &mut Files,
+        facts: &mut Vec<SiteFact>,
+        new: &mut Vec<FrameKey>,
+    ) {
+        let call = &copied.call;
+        let stack = Stack {
+            ip: call.ip,
+            sp: call.sp,
+            bp: call.bp,
+            bytes: &copied.bytes,
+        };
+        let path = self.mapped.call_path(&stack, files);
+        let frames = path.frames.iter().map(|frame| Frame {
+            module: frame.module.map_or(NO_MODULE, |module| module.0),
+            offset: frame.offset,
+        });
+        let (frames, end): (Vec<Frame>, _) = (frames.collect(), reason(path.end));
+        if let Some(known) = self.paths.get_mut(&call.site) {
+            known.copies = known.copies.saturating_add(1);
+            known.different = known.different.saturating_add(u32::from(known.is_other(&frames, end)));
+            facts.push(SiteFact::Checked {
+                site: SiteNumber(call.site),
+                copies: known.copies,
+                different: known.different,
+            });
+            return;
+        }
+        for frame in &path.frames {
+            let Some(id) = frame.module else { continue };
+            if self.modules.insert(id)
+                && let Some(module) = files.module(id)
+            {
+                facts.push(SiteFact::Module(Module {
+                    number: id.0,
+                    path: module.path.to_string_lossy().into_owned(),
+                    build_id: module.build_id.clone(),
+                    problem: problem(module.state).into(),
+                }));
+            }
+            if self.frames.insert((id, frame.offset)) {
+                new.push((id, frame.offset));
+            }
+        }
+        facts.push(SiteFact::Path {
+            site: SiteNumber(call.site),
+            frames: frames.clone(),
+            end,
+        });
+        self.paths.insert(
+            call.site,
+            KnownPath {
+                frames,
+                end,
+                copies: 0,
+                different: 0,
+            },
+        );
+    }
+}
+
+impl KnownPath {
+    /// Whether another copy of the stack shows another path. Of a path that is cut, the part that both have is compared.
+    fn is_other(&self, frames: &[Frame], end: PathEnd) -> bool {
+        let is_whole = self.end == PathEnd::Complete && end == PathEnd::Complete;
+        let both = self.frames.len().min(frames.len());
+        self.frames[..both] != frames[..both] || is_whole && self.frames.len() != frames.len()
+    }
+}
+
+/// The files and names of a session.
+struct CallSites {
+    sources: Vec<Source>,
+    files: Files,
+    naming: Naming,
+    names: Names,
+    named: HashMap<FrameKey, Vec<Line>>,
+    /// Frames that wait for a name, by module, with the processes that have them.
+    unnamed: BTreeMap<ModuleId, BTreeMap<u64, Vec<ProcessId>>>,
+}
+
+impl CallSites {
+    fn new(naming: Naming) -> Self {
+        Self {
+            sources: Vec::new(),
+            files: Files::new(),
+            naming,
+            names: Names::default(),
+            named: HashMap::new(),
+            unnamed: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, file: StackFile) {
+        self.sources.push(Source::new(file));
+    }
+
+    /// Time until the next round.
+    fn pause(&self) -> Duration {
+        if self.unnamed.is_empty() {
+            INTERVAL
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Reads what is new.
+    fn read(&mut self, batch: &mut Batch, is_last: bool) {
+        for source in &mut self.sources {
+            let (mut facts, frames) = source.read(&mut self.files, is_last);
+            for frame in frames.into_iter().filter(|_| self.naming != Naming::Never) {
+                match self.named.get(&frame) {
+                    Some(lines) => facts.push(names_of(frame, lines)),
+                    None => {
+                        let waiting = self.unnamed.entry(frame.0).or_default();
+                        waiting.entry(frame.1).or_default().push(source.process);
+                    }
+                }
+            }
+            if !facts.is_empty() {
+                batch.take(source.process, &Raw::Sites(&facts));
+            }
+        }
+        // One more round than needed, because the last entry may be written while the end is noticed.
+        self.sources.retain(|source| source.rounds_ended < 2);
+    }
+
+    /// Names some frames of one file; false when none is left.
+    fn name(&mut self, batch: &mut Batch) -> bool {
+        let Some(mut first) = self.unnamed.first_entry() else {
+            return false;
+        };
+        let id = *first.key();
+        let waiting = first.get_mut();
+        let rest = waiting.keys().nth(NAMED_AT_ONCE).copied();
+        let rest = rest.map(|from| waiting.split_off(&from)).unwrap_or_default();
+        let these = std::mem::replace(waiting, rest);
+        if waiting.is_empty() {
+            first.remove();
+        }
+        let offsets: Vec<u64> = these.keys().copied().collect();
+        let lines = self.lines(id, &offsets);
+        for ((offset, processes), lines) in these.into_iter().zip(lines) {
+            let fact = names_of((id, offset), &lines);
+            for process in processes {
+                batch.take(process, &Raw::Sites(std::slice::from_ref(&fact)));
+            }
+            if self.named.len() < MAX_NAMED {
+                self.named.insert((id, offset), lines);
+            }
+        }
+        true
+    }
+
+    /// Functions at addresses of a file; none where there are no names.
+    fn lines(&mut self, id: ModuleId, offsets: &[u64]) -> Vec<Vec<Line>> {
+        let Some(module) = self.files.module(id).filter(|module| module.state == State::Same) else {
+            return vec![Vec::new(); offsets.len()];
+        };
+        let mut found = self.names.all(&module.opened, &module.build_id, offsets);
+        // The root of a process goes with it.
+        if module.opened != module.path && found.first().is_some_and(|first| *first == Err(NoName::Missing)) {
+            found = self.names.all(&module.path, &module.build_id, offsets);
+        }
+        let lines = found.into_iter().map(Result::unwrap_or_default);
+        lines.map(|lines| lines.into_iter().map(line).collect()).collect()
+    }
+}
+
+fn names_of((module, offset): FrameKey, lines: &[Line]) -> SiteFact {
+    SiteFact::Names {
+        frame: Frame {
+            module: module.0,
+            offset,
+        },
+        lines: lines.to_vec(),
+    }
+}
+
+fn line(named: Named) -> Line {
+    Line {
+        function: named.function,
+        file: named.file,
+        line: named.line,
+    }
+}
+
+const fn reason(end: End) -> PathEnd {
+    match end {
+        End::Complete => PathEnd::Complete,
+        End::Cut => PathEnd::Cut,
+        End::NoInformation => PathEnd::NoInformation,
+        End::Damaged => PathEnd::Damaged,
+        End::TooDeep => PathEnd::TooDeep,
+    }
+}
+
+/// Why nothing is read from a file; empty if it is read.
+const fn problem(state: State) -> &'static str {
+    match state {
+        State::Same => "",
+        State::Changed => "replaced since it was loaded",
+        State::Missing => "removed or not readable",
+        State::NotElf => "not an ELF file",
+    }
+}
