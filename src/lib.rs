@@ -31,3 +31,4 @@ pub mod process;
 pub mod prometheus;
 pub mod rocprofv3;
 pub mod settings;
+pub mod sites;

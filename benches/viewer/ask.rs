@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use roctop::ask::client;
 use roctop::ask::protocol::{Form, Request, Response};
 use roctop::ask::server::Server;
-use roctop::live::ingest::{Gauging, Ingest};
+use roctop::live::ingest::{Gauging, Ingest, Symbols};
 use roctop::model::{Fresh, Options, Store};
 use roctop::session::Live;
 use std::path::Path;
@@ -64,7 +64,13 @@ pub(crate) fn table() -> Result<()> {
     println!("| --- | --- | --- |");
     with_program(|session, orders| {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
-        let ingest = Ingest::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
+        let ingest = Ingest::start(
+            Live::new(session.path()),
+            Some(store.clone()),
+            None,
+            &Gauging::off(),
+            Symbols::Shown,
+        )?;
         let server = Server::start(session.path(), store.clone(), Vec::new(), None)?;
         let lost = || -> Result<u64> { Ok(locked(&store)?.glance().values.totals.lost) };
         std::thread::sleep(WARM);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use roctop::clocks::{boottime, of_process, of_thread};
-use roctop::live::ingest::{Gauging, Ingest};
+use roctop::live::ingest::{Gauging, Ingest, Symbols};
 use roctop::model::{Fresh, Options, Store};
 use roctop::session::{Live, SessionDir};
 use roctop_ring::map::RingFile;
@@ -121,7 +121,13 @@ fn floor() -> Result<()> {
 fn without_drawing() -> Result<()> {
     with_program(|session, orders| {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
-        let ingest = Ingest::start(Live::new(session.path()), Some(store.clone()), None, &Gauging::off())?;
+        let ingest = Ingest::start(
+            Live::new(session.path()),
+            Some(store.clone()),
+            None,
+            &Gauging::off(),
+            Symbols::Shown,
+        )?;
         std::thread::sleep(WARM);
         let spent = || of_process().saturating_sub(Duration::from_nanos(orders.spent.load(Ordering::Relaxed)));
         let (before, wrote, began) = (spent(), orders.written.load(Ordering::Relaxed), Instant::now());

@@ -14,6 +14,7 @@ use crate::live;
 use crate::live::run::{say, say_all};
 use crate::model::{Fresh, Mode, Narrowing, Options, Snapshot, Store};
 use crate::progress::Progress;
+use crate::query::{Field, Filter};
 use crate::recording;
 use crate::recording::{Merged, Origin, Recorder, Recording};
 use crate::report::comparison;
@@ -109,13 +110,16 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     prepare_directory(&options.directory)?;
     let place = Workspace::new(&options.directory, threads);
     let progress = Progress::new();
-    let (collected, replay) = collect(&whole, options.range, &place, &progress)?;
+    let (mut collected, replay) = collect(&whole, options.range, &place, &progress)?;
+    let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
+    if formats.iter().any(|format| format.has_call_paths()) || asks_for_sites(&choice.filter) {
+        crate::sites::name(&mut collected.run.sites);
+    }
     say_all(&replay.warnings(&names(&recordings)));
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))
     };
-    let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
     let job = export::Job {
         collected: &collected,
         place: &place,
@@ -171,7 +175,11 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_all(&options.recordings)?;
-    let snapshot = load(&recordings)?;
+    let mut recorded = Recorded::read(&recordings)?;
+    if asks_for_sites(&filter) {
+        recorded = recorded.named();
+    }
+    let snapshot = recorded.snapshot;
     let whole = snapshot.values.totals;
     let snapshot = ui::export::only(snapshot, filter);
     let mut out = std::io::stdout().lock();
@@ -231,6 +239,13 @@ impl<'a> Recorded<'a> {
         })
     }
 
+    /// The same with the names of call paths.
+    pub(super) fn named(mut self) -> Self {
+        let snapshot = Arc::make_mut(&mut self.snapshot);
+        crate::sites::name(Arc::make_mut(&mut snapshot.sites));
+        self
+    }
+
     /// The records that ended in a stretch of time, read again.
     pub(super) fn narrowed(&self, span: Span) -> Result<Snapshot> {
         let mut narrowing = Narrowing::of_records(span).with_aliases(self.aliases.clone());
@@ -242,6 +257,11 @@ impl<'a> Recorded<'a> {
 
 fn load(recordings: &[Recording]) -> Result<Arc<Snapshot>> {
     Ok(Recorded::read(recordings)?.snapshot)
+}
+
+/// Whether a filter compares names of call paths.
+fn asks_for_sites(filter: &Filter) -> bool {
+    !filter.asks_only(|field| !matches!(field, Field::Site | Field::File))
 }
 
 /// What is known at the end of some recordings, as one.

@@ -47,7 +47,12 @@ fn act(action: &StartAction, look: &cli::Look) -> Result<Option<String>> {
     match action {
         StartAction::Run(line) => {
             let options = options(line)?;
-            let exit = play(&program(line)?, &recorded_run(&options.recorded, None), Screen::Live, look)?;
+            let exit = play(
+                &program(line)?,
+                &recorded_run(&options.recorded, None),
+                Screen::Live,
+                look,
+            )?;
             Ok(Some(format!("{line}: {}", units::exit(exit))))
         }
         StartAction::Demo => {

@@ -11,6 +11,7 @@ use crate::model::ask::Id;
 use crate::model::{Mode, Options};
 use crate::process::supervise::end_requested;
 use crate::recording::{Merged, Recording};
+use crate::sites::Finder;
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, LoopControl};
 use crate::waker;
@@ -54,6 +55,11 @@ pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nan
             into.lock().unwrap_or_else(PoisonError::into_inner).take(decoded);
             waker::wake();
         })?;
+        let sites = into.lock().unwrap_or_else(PoisonError::into_inner).sites().clone();
+        for found in Finder::of(&sites) {
+            into.lock().unwrap_or_else(PoisonError::into_inner).name_frames(&found);
+            waker::wake();
+        }
         Ok::<_, anyhow::Error>((whole.alignment(), replay))
     })?;
     let end_requested = end_requested()?;

@@ -6,10 +6,11 @@ use super::ingest::BatchSender;
 use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use crate::session::StackFile;
+use crate::sites::line;
 use anyhow::Result;
 use roctop_ring::sites::{Counter, Entry, Reader};
 use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
-use roctop_unwind::{End, Files, Mapping, ModuleId, Named, Names, NoName, Process, Stack, State};
+use roctop_unwind::{End, Files, Mapping, ModuleId, Names, NoName, Process, Stack, State};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -325,14 +326,6 @@ fn names_of((module, offset): FrameKey, lines: &[Line]) -> SiteFact {
             offset,
         },
         lines: lines.to_vec(),
-    }
-}
-
-fn line(named: Named) -> Line {
-    Line {
-        function: named.function,
-        file: named.file,
-        line: named.line,
     }
 }
 

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 use roctop::gauge::{Count, Counter, Device, Scope};
 use roctop::item::*;
 use roctop::model::{Fresh, Mode, Options, Store};
-use roctop_trace::site::SiteNumber;
 use roctop::ui::key::{Key, Mouse, MouseKind};
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Msg, Ui, update, view};
+use roctop_trace::site::SiteNumber;
 
 struct Dice(u64);
 

@@ -35,6 +35,7 @@ mod rocpd;
 pub mod run;
 mod sample_streams;
 mod scope;
+mod site_time;
 mod sort;
 pub mod stats;
 mod steps;
@@ -207,8 +208,18 @@ fn write_process(
                 files.write_at(path, &|path| rocpd::write(view, &head, path))?;
             }
             Format::Kineto => files.write("kineto.pt.trace.json", &|out| kineto::write(view, stem, out))?,
-            Format::Pprof => files.write("gpu.pb.gz", &|out| pprof::write(view, out))?,
-            Format::Collapsed => files.write("gpu.collapsed.txt", &|out| collapsed::write(view, out))?,
+            Format::Pprof => {
+                files.write("gpu.pb.gz", &|out| pprof::write(view, out))?;
+                if !site_time::is_empty(view) {
+                    files.write("sites.pb.gz", &|out| pprof::write_sites(view, out))?;
+                }
+            }
+            Format::Collapsed => {
+                files.write("gpu.collapsed.txt", &|out| collapsed::write(view, out))?;
+                if !site_time::is_empty(view) {
+                    files.write("sites.collapsed.txt", &|out| collapsed::write_sites(view, out))?;
+                }
+            }
             Format::Parquet => {
                 let base = parquet::base(stem);
                 let name = stem.file_name().unwrap_or_default().to_string_lossy();

@@ -28,6 +28,13 @@ pub enum Format {
     Collapsed,
 }
 
+impl Format {
+    /// Whether its files say where in the program work was launched.
+    pub const fn has_call_paths(self) -> bool {
+        matches!(self, Self::Pftrace | Self::Parquet | Self::Pprof | Self::Collapsed)
+    }
+}
+
 /// Release whose columns and names the files have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {

@@ -94,6 +94,7 @@ const DISPATCHES: &[Column] = &[
     number("grid_x"),
     number("grid_y"),
     number("grid_z"),
+    text("site"),
 ];
 const COPIES: &[Column] = &[
     text("direction"),
@@ -107,6 +108,7 @@ const COPIES: &[Column] = &[
     number("start_ns"),
     number("end_ns"),
     number("bytes"),
+    text("site"),
 ];
 const ALLOCATIONS: &[Column] = &[
     text("operation"),
@@ -375,6 +377,7 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, to: &mut Batch) {
     d.grid.iter().for_each(|size| {
         to.number(*size);
     });
+    to.text(view.site(d.process, d.site));
 }
 
 fn copy(view: &View<'_>, row: &Row<Copy>, to: &mut Batch) {
@@ -386,6 +389,7 @@ fn copy(view: &View<'_>, row: &Row<Copy>, to: &mut Batch) {
     to.text(&view.agent(c.source)).text(&view.agent(c.destination));
     to.number(row.id).number(row.ancestor);
     to.number(c.span.begin).number(c.span.end).number(c.bytes);
+    to.text(view.site(c.process, c.site));
 }
 
 fn allocation(view: &View<'_>, row: &Row<Allocation>, to: &mut Batch) {

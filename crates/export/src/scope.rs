@@ -13,7 +13,8 @@ use super::options::{Choice, Layout};
 use super::run::Run;
 use super::texts::Texts;
 use super::workspace::Workspace;
-use roctop_trace::item::{Dispatch, Process, QueueId, Span, StreamId, ThreadId};
+use roctop_trace::item::{Dispatch, Process, ProcessId, QueueId, Span, StreamId, ThreadId};
+use roctop_trace::site::SiteNumber;
 use roctop_trace::topology::Node;
 use std::borrow::Cow;
 
@@ -91,6 +92,12 @@ impl<'a> Scope<'a> {
         let (run, process) = (self.run, self.process.id);
         let own = run.incomplete.iter().filter(move |(of, _)| *of == process);
         own.map(|(_, text)| &**text)
+    }
+
+    /// Where in the program a call is, as `model.cpp:120 forward(int)`; empty if that is not known.
+    pub(crate) fn site(&self, process: ProcessId, number: SiteNumber) -> &'a str {
+        let sites = &self.run.sites;
+        sites.path_of(process, number).map_or("", |path| sites.label(path))
     }
 
     /// Whether a span is selected.

@@ -4,7 +4,8 @@ use super::records::{Mark, Row};
 use super::scope::Scope;
 use roctop_model::query::{Field, Subject, Value};
 use roctop_ring::record::{Domain, direction, engine, memory, scratch};
-use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch, Span, ThreadId};
+use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, ProcessId, Scratch, Span, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 /// A call.
 pub(super) struct CallSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<ApiCall>);
@@ -35,6 +36,16 @@ fn common<'a>(scope: &Scope<'a>, span: Span, thread: Option<ThreadId>, field: Fi
     }
 }
 
+/// Functions or files on the way to a call.
+fn on_the_way<'a>(scope: &Scope<'a>, process: ProcessId, number: SiteNumber, field: Field) -> Value<'a> {
+    let sites = &scope.run.sites;
+    match (sites.path_of(process, number), field) {
+        (Some(path), Field::Site) => Value::Text(sites.functions_text(path)),
+        (Some(path), Field::File) => Value::Text(sites.files_text(path)),
+        _ => Value::None,
+    }
+}
+
 impl Subject for CallSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
         test(self.0.function(&self.1.record))
@@ -49,6 +60,7 @@ impl Subject for CallSubject<'_> {
                 name.map_or(Value::None, Value::Text)
             }
             Field::Err => Value::whole(call.status.is_some_and(|status| status != 0).into()),
+            Field::Site | Field::File => on_the_way(self.0, call.process, call.site, field),
             _ => common(self.0, call.span, Some(call.thread), field),
         }
     }
@@ -90,6 +102,7 @@ impl Subject for DispatchSubject<'_> {
             Field::Sgpr => Value::maybe(registers.map(|registers| registers.sgpr.into())),
             Field::Grid => Value::whole(items(d.grid)),
             Field::Wg => Value::whole(items(d.workgroup.map(u32::from))),
+            Field::Site | Field::File => on_the_way(scope, d.process, d.site, field),
             Field::Qdly => Value::maybe((d.submit != 0).then(|| d.span.begin.saturating_sub(d.submit))),
             _ => common(scope, d.span, d.thread, field),
         }
@@ -109,6 +122,7 @@ impl Subject for CopySubject<'_> {
             Field::Bytes => Value::whole(c.bytes),
             Field::Bw if c.span.duration() > 0 => Value::Number(c.bytes as f64 * 1e9 / c.span.duration() as f64),
             Field::Stream => Value::maybe(c.stream.map(|_| scope.stream(c.stream).into())),
+            Field::Site | Field::File => on_the_way(scope, c.process, c.site, field),
             Field::Qdly => Value::maybe((c.submit != 0).then(|| c.span.begin.saturating_sub(c.submit))),
             _ => common(scope, c.span, c.thread, field),
         }

@@ -84,6 +84,7 @@ use roctop_trace::item::{
 };
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::pc_sampling::Sample;
+use roctop_trace::site::{Frame, Line};
 
 /// Limits and origin of a store.
 #[derive(Clone, Debug)]
@@ -566,6 +567,18 @@ impl Store {
             (Some(old), Some(new)) if new.0 > old.0 => (new.1 - old.1) as f64 * 1e9 / (new.0 - old.0) as f64,
             _ => 0.0,
         }
+    }
+
+    /// What is known of call sites.
+    pub const fn sites(&self) -> &Arc<Sites> {
+        &self.sites
+    }
+
+    /// Names frames of call sites.
+    pub fn name_frames(&mut self, found: &[(Frame, Vec<Line>)]) {
+        let sites = Arc::make_mut(&mut self.sites);
+        found.iter().for_each(|(frame, lines)| sites.name(*frame, lines));
+        self.is_new = true;
     }
 
     /// Whether anything that tables show has changed since the last complete snapshot.

@@ -3,7 +3,7 @@
 //! Processes and threads number their sites separately. Sites with the same call path, in files with the same build-id, have
 //! one path here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use super::fx_hash::FastMap;
@@ -53,16 +53,17 @@ pub struct Sites {
     /// Latest check of each site.
     checked: FastMap<(u32, u16), (u32, u32)>,
     names: HashMap<Frame, Arc<[Line]>>,
-    /// Texts of paths for filters, each made when it is needed.
+    /// Texts of paths, each made when it is needed.
     texts: Vec<OnceLock<PathText>>,
     /// Whether frames were named since the texts were made.
     has_new_names: bool,
     missing: FastMap<u32, MissingSites>,
 }
 
-/// Texts of a path for filters.
+/// Texts of a path.
 #[derive(Clone, Debug, Default)]
 struct PathText {
+    label: String,
     functions: String,
     files: String,
 }
@@ -86,15 +87,26 @@ impl Sites {
                 different,
             } => self.check(process, *site, (*copies, *different)),
             SiteFact::Names { frame, lines } => {
-                let frame = self.shared(process, *frame);
-                if self.names.len() < MAX_NAMES {
-                    let lines = lines.get(..MAX_FRAMES).unwrap_or(lines);
-                    self.names.insert(frame, lines.into());
-                    self.has_new_names = true;
-                }
+                self.name(self.shared(process, *frame), lines);
             }
             SiteFact::Missing(numbers) => drop(self.missing.insert(process.0, *numbers)),
         }
+    }
+
+    /// Names a frame with the session's number of its module.
+    pub fn name(&mut self, frame: Frame, lines: &[Line]) {
+        if self.names.len() < MAX_NAMES {
+            self.names
+                .insert(frame, lines.get(..MAX_FRAMES).unwrap_or(lines).into());
+            self.has_new_names = true;
+        }
+    }
+
+    /// Frames in files for which no name was looked for, each once.
+    pub fn unnamed(&self) -> BTreeSet<Frame> {
+        let frames = self.paths.iter().flat_map(|path| path.frames.iter().copied());
+        let frames = frames.filter(|frame| frame.module != NO_MODULE && !self.names.contains_key(frame));
+        frames.collect()
     }
 
     fn module_of(&mut self, process: ProcessId, module: &Module) {
@@ -131,14 +143,14 @@ impl Sites {
     }
 
     /// Makes texts of paths with new names again when they are needed.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if std::mem::take(&mut self.has_new_names) {
             self.texts.fill_with(OnceLock::new);
         }
     }
 
     /// Whether [`Sites::settle`] has something to do.
-    pub(super) const fn is_unsettled(&self) -> bool {
+    pub const fn is_unsettled(&self) -> bool {
         self.has_new_names
     }
 
@@ -155,7 +167,10 @@ impl Sites {
     fn text(&self, path: PathId) -> Option<&PathText> {
         let place = self.texts.get(path.0 as usize)?;
         Some(place.get_or_init(|| {
-            let mut text = PathText::default();
+            let mut text = PathText {
+                label: self.make_label(path),
+                ..PathText::default()
+            };
             for (frame, line) in self.functions(path) {
                 text.functions += &self.function(frame, line);
                 text.functions.push('\n');
@@ -221,13 +236,16 @@ impl Sites {
     /// All functions of a path, innermost first, with their frames. A frame without a name has one line without text.
     pub fn functions(&self, path: PathId) -> impl Iterator<Item = (Frame, &Line)> {
         let frames = self.path(path).map_or(&[][..], |path| &path.frames);
-        frames.iter().flat_map(|frame| {
-            let lines = match self.lines(*frame) {
-                [] => std::slice::from_ref(&UNNAMED),
-                lines => lines,
-            };
-            lines.iter().map(|line| (*frame, line))
-        })
+        let lines = |frame: &Frame| self.lines_or_unnamed(*frame).iter().zip(std::iter::repeat(*frame));
+        frames.iter().flat_map(lines).map(|(line, frame)| (frame, line))
+    }
+
+    /// Functions of a frame; one without text if it has no name.
+    pub fn lines_or_unnamed(&self, frame: Frame) -> &[Line] {
+        match self.lines(frame) {
+            [] => std::slice::from_ref(&UNNAMED),
+            lines => lines,
+        }
     }
 
     /// The function that people mean by a site: the innermost one that was written by hand.
@@ -238,7 +256,11 @@ impl Sites {
     }
 
     /// A site in short: `model.cpp:120 forward(int)`.
-    pub fn label(&self, path: PathId) -> String {
+    pub fn label(&self, path: PathId) -> &str {
+        self.text(path).map_or("", |text| &text.label)
+    }
+
+    fn make_label(&self, path: PathId) -> String {
         let Some((frame, line)) = self.caller(path) else {
             return "(no frames)".into();
         };
@@ -524,6 +546,7 @@ mod tests {
                 &[("launch()", "/src/launch.h", 7), ("forward()", "/src/model.cpp", 120)],
             ),
         );
+        sites.settle();
         assert_eq!(sites.label(id), "launch.h:7 launch()");
         let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
         assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
@@ -553,7 +576,7 @@ mod tests {
     #[test]
     fn work_is_counted_by_site_and_kernel() {
         let mut table = SiteTable::default();
-        let dispatch = |site, kernel, nanos| Dispatch {
+        let dispatch = |site, kernel, nanos: u64| Dispatch {
             kernel: KernelId(kernel),
             span: Span {
                 begin: 100,

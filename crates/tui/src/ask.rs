@@ -226,6 +226,7 @@ impl Asking<'_> {
             Top::Markers | Top::Ranges => Pane::Markers,
             Top::Processes => Pane::Processes,
             Top::Collectives => Pane::Collectives,
+            Top::Sites => Pane::Sites,
         };
         match self.group().filter(|_| top == Top::Kernels) {
             Some(grouping) => self.ui.prefs.grouping = grouping,

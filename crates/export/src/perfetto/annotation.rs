@@ -10,7 +10,8 @@ use crate::operation::direction_number;
 use crate::options::LIBRARIES;
 use crate::records::Row;
 use crate::view::View;
-use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ThreadId};
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ProcessId, ThreadId};
+use roctop_trace::site::SiteNumber;
 use std::borrow::Cow;
 
 /// Content of a slice.
@@ -91,15 +92,23 @@ fn api<'a, T>(
 }
 
 fn call<'a>(view: &'a View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, category: &'static str) -> SliceContent<'a> {
+    let mut annotations = api(view, row.record.thread, tables.of_call(&row.record), row);
+    annotations.extend(site(view, row.record.process, row.record.site));
     SliceContent {
         category,
         name: view.function(&row.record).into(),
-        annotations: api(view, row.record.thread, tables.of_call(&row.record), row),
+        annotations,
     }
 }
 
 fn agent<'a>(view: &View<'_>, agent: Option<AgentId>) -> Value<'a> {
     Value::Text(view.agent(agent).replace(' ', "-").into())
+}
+
+/// Where in the program a call is; none if that is not known.
+fn site<'a>(view: &'a View<'_>, process: ProcessId, number: SiteNumber) -> Option<(&'a str, Value<'a>)> {
+    let text = view.site(process, number);
+    (!text.is_empty()).then(|| ("site", Value::Text(text.into())))
 }
 
 /// Content of a dispatch. `values` are its counter values, by index.
@@ -124,6 +133,7 @@ fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)
     ]);
     annotations.push(("agent", agent(view, Some(d.agent))));
     annotations.push(("agent_type", Value::Text("GPU".into())));
+    annotations.extend(site(view, d.process, d.site));
     let named = |(place, value): &(u32, f64)| Some((&*view.counted.counter(*place)?.name, Value::Real(*value)));
     annotations.extend(values.iter().filter_map(named));
     SliceContent {
@@ -133,7 +143,7 @@ fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)
     }
 }
 
-fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
+fn copy<'a>(view: &'a View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
     let c = &row.record;
     let mut annotations = numbers(&[
         ("kind", strings::MEMORY_COPY as u64),
@@ -145,6 +155,7 @@ fn copy<'a>(view: &View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
     ]);
     annotations.push(("src_agent", agent(view, c.source)));
     annotations.push(("dst_agent", agent(view, c.destination)));
+    annotations.extend(site(view, c.process, c.site));
     SliceContent {
         category: "memory_copy",
         name: view.direction(c).into(),

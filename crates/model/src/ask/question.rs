@@ -47,6 +47,7 @@ words! {
         Ranges "ranges" "ROC-TX ranges by total time, with the GPU work in them."
         Processes "processes" "Processes by number of records."
         Collectives "collectives" "Collectives of RCCL by skew."
+        Sites "sites" "Call paths that launch, by GPU time, with file and line."
     }
 }
 
@@ -183,7 +184,7 @@ impl Verb {
             | Self::Gaps
             | Self::Steps
             | Self::Errors => None,
-            Self::Top(Top::Processes | Top::Collectives) => Some("is counted over the whole run"),
+            Self::Top(Top::Processes | Top::Collectives | Top::Sites) => Some("is counted over the whole run"),
             Self::Compare(_) => Some("names its times itself, as compare 10s..20s with 70s..80s"),
             Self::Hang | Self::Memory | Self::Gauges | Self::Status => Some("is about now"),
         }

@@ -88,7 +88,7 @@ pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
     if snap.sites.is_ambiguous(path) {
         format!("≈ {label}")
     } else {
-        label
+        label.to_owned()
     }
 }
 
