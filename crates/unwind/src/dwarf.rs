@@ -10,6 +10,7 @@ mod lines;
 mod unit;
 
 use self::unit::{Unit, Work};
+use crate::demangle::demangle;
 use crate::elf::{Elf, u32_at, u64_at};
 use crate::names::Named;
 use gimli::{
@@ -111,6 +112,14 @@ struct Range {
     begin: u64,
     len: u32,
     unit: u32,
+}
+
+/// Functions at an address.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    pub(crate) named: Vec<Named>,
+    /// Whether the name of the last, which is not inlined, is a symbol and thus complete.
+    pub(crate) has_symbol: bool,
 }
 
 /// Position of a unit in `.debug_info`.
@@ -365,31 +374,33 @@ impl Dwarf {
     }
 
     /// The functions at an address, the innermost inlined one first; empty if no unit has it.
-    pub(crate) fn name(&mut self, elf: &Elf, address: u64) -> Vec<Named> {
-        let mut line_only = Vec::new();
+    pub(crate) fn name(&mut self, elf: &Elf, address: u64) -> Functions {
+        let mut line_only = Functions::default();
         for number in self.units_at(address) {
             let Some(unit) = self.unit(elf, number) else { continue };
             let found = self.name_in(elf, &unit, address);
-            if found.iter().any(|named| !named.function.is_empty()) {
+            if found.named.iter().any(|named| !named.function.is_empty()) {
                 return found;
             }
-            if line_only.is_empty() {
+            if line_only.named.is_empty() {
                 line_only = found;
             }
         }
         line_only
     }
 
-    fn name_in(&mut self, elf: &Elf, unit: &Rc<Unit>, address: u64) -> Vec<Named> {
+    fn name_in(&mut self, elf: &Elf, unit: &Rc<Unit>, address: u64) -> Functions {
         let chain = unit.chain(self, address);
         let (mut file, mut line) = unit.lines.at(address).unwrap_or_default();
         if chain.is_empty() && line == 0 {
-            return Vec::new();
+            return Functions::default();
         }
-        let mut frames = Vec::new();
+        let (mut frames, mut has_symbol) = (Vec::new(), false);
         for call in chain.iter().rev() {
-            frames.push((self.function(elf, unit, call.entry), file, line));
+            let (function, is_symbol) = self.function(elf, unit, call.entry);
+            frames.push((function, file, line));
             (file, line) = (call.file, call.line);
+            has_symbol = is_symbol;
         }
         if chain.is_empty() {
             frames.push((String::new(), file, line));
@@ -397,23 +408,25 @@ impl Dwarf {
         let files: Vec<u32> = frames.iter().map(|frame| frame.1).collect();
         let paths = unit.lines.paths(self, elf, unit, &files);
         let named = frames.into_iter().zip(paths);
-        named
-            .map(|((function, _, line), file)| Named {
-                function: crate::demangle::demangle(&function),
-                file,
-                line,
-            })
-            .collect()
+        let named = named.map(|((function, _, line), file)| Named {
+            function: demangle(&function),
+            file,
+            line,
+        });
+        Functions {
+            named: named.collect(),
+            has_symbol,
+        }
     }
 
-    /// The symbol or the name of the function at this position of a unit, following its references.
-    fn function(&mut self, elf: &Elf, unit: &Rc<Unit>, entry: usize) -> String {
+    /// The symbol of the function at this position of a unit, following its references, and true; else its name.
+    fn function(&mut self, elf: &Elf, unit: &Rc<Unit>, entry: usize) -> (String, bool) {
         let (mut unit, mut entry) = (Rc::clone(unit), entry);
         let mut name = String::new();
         for _ in 0..MAX_REFERENCES {
             let Some(found) = unit.function(entry) else { break };
             if let Some(symbol) = found.symbol.and_then(|value| self.string(elf, &unit, value)) {
-                return symbol;
+                return (symbol, true);
             }
             if name.is_empty() {
                 name = found
@@ -430,7 +443,7 @@ impl Dwarf {
                 _ => break,
             }
         }
-        name
+        (name, false)
     }
 
     /// The text at a position of a section of strings.

@@ -1,7 +1,7 @@
 //! Names of addresses: functions, files and lines.
 
 use crate::demangle::demangle;
-use crate::dwarf::Dwarf;
+use crate::dwarf::{Dwarf, Functions};
 use crate::elf::{Elf, OpenError, text_at, u32_at};
 use crate::symbols::Symbols;
 use std::collections::HashMap;
@@ -188,12 +188,12 @@ impl Object {
 
     fn name(&mut self, offset: u64) -> Result<Vec<Named>, NoName> {
         let debug = self.debug.as_ref().unwrap_or(&self.elf);
-        let mut named = match &mut self.dwarf {
+        let Functions { mut named, has_symbol } = match &mut self.dwarf {
             Some(dwarf) => dwarf.name(debug, offset),
-            None => Vec::new(),
+            None => Functions::default(),
         };
         // The outermost function is the one with a symbol. Compilers leave out the symbols of some, for example lambdas.
-        if named.last().is_none_or(|last| !is_qualified(&last.function)) {
+        if !has_symbol {
             let elf = if self.is_of_debug { debug } else { &self.elf };
             if let Some(symbol) = self.symbols.name(elf, offset) {
                 match named.last_mut() {
@@ -211,11 +211,6 @@ impl Object {
         }
         Ok(named)
     }
-}
-
-/// Whether a name came from a symbol with scope or arguments, not from an entry's bare name.
-fn is_qualified(name: &str) -> bool {
-    name.contains([':', '('])
 }
 
 fn is_mangled(symbol: &str) -> bool {

@@ -11,6 +11,10 @@ const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
 const STT_GNU_IFUNC: u8 = 10;
 const STB_LOCAL: u8 = 0;
+/// In a rank: the symbol has a length.
+const HAS_LEN: u8 = 2;
+/// Labels between a function's first address and one in it.
+const MAX_NESTED: usize = 16;
 /// Bytes of a symbol in the file.
 const ROW: u64 = 24;
 
@@ -72,13 +76,14 @@ impl Symbols {
         self.sorted.len() * size_of::<Symbol>()
     }
 
-    /// The name of the function at an address. One without a length extends to the next.
+    /// The name of the function at an address. One without a length extends to the next, or to the end of its section.
     pub(crate) fn name(&self, elf: &Elf, address: u64) -> Option<String> {
         let after = self.sorted.partition_point(|symbol| symbol.address <= address);
-        let symbol = self.sorted.get(after.checked_sub(1)?)?;
-        if symbol.len != 0 && address - symbol.address >= u64::from(symbol.len) {
-            return None;
-        }
+        let near = self.sorted[..after].iter().rev().take(MAX_NESTED);
+        let mut around = near.filter(|symbol| address - symbol.address < u64::from(symbol.len));
+        // Labels may be in the middle of a function.
+        let last = around.clone().next()?;
+        let symbol = around.find(|symbol| symbol.rank & HAS_LEN != 0).unwrap_or(last);
         let into = u64::from(symbol.name);
         let left = self.names.1.checked_sub(into)?;
         let at = self.names.0.checked_add(into)?;
@@ -98,11 +103,8 @@ fn symbol(elf: &Elf, row: &[u8]) -> Option<Symbol> {
     let info = *row.get(4)?;
     let section = u32_at(row, 4)? >> 16;
     let (address, len) = (u64_at(row, 8)?, u64_at(row, 16)?);
-    let is_code = || {
-        elf.sections
-            .get(section as usize)
-            .is_some_and(|section| section.is_code)
-    };
+    let of = elf.sections.get(section as usize);
+    let is_code = || of.is_some_and(|section| section.is_code);
     let kind = info & 0xf;
     let fits = match kind {
         STT_FUNC | STT_GNU_IFUNC => section != 0,
@@ -110,7 +112,11 @@ fn symbol(elf: &Elf, row: &[u8]) -> Option<Symbol> {
         STT_NOTYPE => section != 0 && is_code(),
         _ => false,
     };
-    let rank = u8::from(kind != STT_NOTYPE) << 2 | u8::from(len != 0) << 1 | u8::from(info >> 4 != STB_LOCAL);
+    let is_function = u8::from(kind != STT_NOTYPE) * 4;
+    let has_len = if len == 0 { 0 } else { HAS_LEN };
+    let rank = is_function | has_len | u8::from(info >> 4 != STB_LOCAL);
+    let end = of.map_or(address, |section| section.address.saturating_add(section.len));
+    let len = if len == 0 { end.saturating_sub(address) } else { len };
     (fits && address != 0).then(|| Symbol {
         address,
         len: u32::try_from(len).unwrap_or(u32::MAX),
