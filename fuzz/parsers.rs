@@ -29,9 +29,10 @@ use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
 use roctop::ui::{Msg, Ui, export, update};
 use roctop_scenario::Scenario;
+use roctop_unwind::{Files, Mapping, Names, NoName, Process, Stack};
 use serde_json::{Value, json};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A reader.
@@ -126,6 +127,8 @@ parsers! {
         r#"{"name":"ask","arguments":{"question":"slowest copies limit 3"}}"#, r#"{"name":"list"}"#,
     ];
     job_report: job_reports();
+    program_file: [&include_bytes!("programs/dwarf-4")[..], include_bytes!("programs/dwarf-5")];
+    stack: stacks();
 }
 
 /// The headers of a program.
@@ -328,8 +331,9 @@ fn keys(bytes: &[u8]) {
     }
 }
 
+thread_local!(static PLACE: Place = Place::new());
+
 fn manifest(bytes: &[u8]) {
-    thread_local!(static PLACE: Place = Place::new());
     PLACE.with(|place| {
         std::fs::write(place.0.join(MANIFEST), bytes).expect("a new file");
         if let Ok(recording) = Recording::open(&place.0) {
@@ -499,6 +503,69 @@ fn job_report(bytes: &[u8]) {
     update(&mut ui, &snap, Msg::Resize(120, 36));
     let (_, files) = export::all(&ui, &snap);
     assert!(files.iter().all(|file| !file.1.is_empty()));
+}
+
+/// The code of the programs in fuzz/programs.
+const CODE: std::ops::Range<u64> = 0x40_0144..0x40_0189;
+
+/// The calls that led to a stack of the program in `file`. Its frames are below 256.
+fn call_path(file: &Path, bytes: &[u8]) {
+    let (mut process, mut files) = (Process::new(None), Files::new());
+    process.map(Mapping {
+        start: 0x40_0000,
+        end: 0x40_1000,
+        offset: 0,
+        device: 0,
+        inode: 0,
+        path: file.to_owned(),
+    });
+    let sp = 0x7ffc_0000_0000;
+    for ip in CODE {
+        for bp in [0, sp, sp + 16] {
+            let path = process.call_path(&Stack { ip, sp, bp, bytes }, &mut files);
+            assert!((1..=256).contains(&path.frames.len()));
+        }
+    }
+}
+
+/// A program: its addresses have names, and its stacks call paths.
+fn program_file(bytes: &[u8]) {
+    PLACE.with(|place| {
+        let path = place.0.join("program");
+        std::fs::write(&path, bytes).expect("a new file");
+        let build_id = match Names::default().name(&path, b"?", 0) {
+            Err(NoName::OtherBuild { found }) => found,
+            _ => Vec::new(),
+        };
+        let addresses: Vec<u64> = CODE.collect();
+        let named = Names::default().all(&path, &build_id, &addresses);
+        assert!(
+            named
+                .iter()
+                .flatten()
+                .all(|functions| (1..=64).contains(&functions.len()))
+        );
+        call_path(&path, &stacks()[0]);
+    });
+}
+
+/// Stacks with frame pointers and return addresses at every second word.
+fn stacks() -> [Vec<u8>; 1] {
+    let word = |n: u64| match n % 2 {
+        0 => 0x7ffc_0000_0000 + 8 * (n + 2),
+        _ => CODE.start + n * 3 % (CODE.end - CODE.start),
+    };
+    [(0..64).flat_map(|n| word(n).to_le_bytes()).collect()]
+}
+
+fn stack(bytes: &[u8]) {
+    PLACE.with(|place| {
+        let path = place.0.join("dwarf-5");
+        if !path.exists() {
+            std::fs::write(&path, include_bytes!("programs/dwarf-5")).expect("a new file");
+        }
+        call_path(&path, bytes);
+    });
 }
 
 /// A directory that is removed with its thread.

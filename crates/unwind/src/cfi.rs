@@ -6,13 +6,18 @@
 use crate::elf::{Elf, Load, u32_at};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, Evaluation, EvaluationResult, LittleEndian,
-    Location, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value,
+    Location, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindOffset, UnwindSection, UnwindTableRow,
+    Value,
 };
+use std::collections::HashMap;
 
 /// Bytes of a file's tables that are read, at most. A library of 2 GB has some 50 MB.
-const MAX_TABLE: u64 = 128 << 20;
+const MAX_TABLE: u64 = 96 << 20;
 /// Steps of an expression. That of a PLT has eight.
 const MAX_STEPS: u32 = 256;
+
+/// Length of an entry, bytes. That of a function of 1 MB has some 10 KiB.
+const MAX_ENTRY: usize = 256 << 10;
 
 /// DWARF's numbers of registers.
 const RBP: u16 = 6;
@@ -251,11 +256,16 @@ impl Entries {
 /// All entries of a section, sorted by address. A damaged section has those before the damage.
 fn sorted<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses) -> Vec<(u64, u32)> {
     let mut all = Vec::new();
+    // Entries share their common part, which is parsed once however long it is.
+    let mut common: HashMap<usize, gimli::Result<_>> = HashMap::new();
     let mut entries = section.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
-        if let CieOrFde::Fde(partial) = entry
-            && let Ok(entry) = partial.parse(S::cie_from_offset)
-        {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let entry = partial.parse(|section, bases, offset| {
+            let known = common.entry(UnwindOffset::into(offset));
+            known.or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
+        });
+        if let Ok(entry) = entry {
             all.push((entry.initial_address(), entry.offset() as u32));
         }
     }
@@ -415,6 +425,9 @@ fn step<'a, S: UnwindSection<Slice<'a>>>(
 ) -> Option<(Step, Option<Rule>)> {
     let entry = section.fde_from_offset(&table.bases, at, S::cie_from_offset).ok()?;
     if !entry.contains(address) || entry.cie().return_address_register().0 != RA {
+        return None;
+    }
+    if entry.entry_len().max(entry.cie().entry_len()) > MAX_ENTRY {
         return None;
     }
     let is_signal = entry.is_signal_trampoline();

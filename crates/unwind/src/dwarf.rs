@@ -9,7 +9,8 @@
 mod lines;
 mod unit;
 
-use self::unit::{Unit, Work};
+use self::lines::NO_FILE;
+use self::unit::{Described, Next, Unit, Work};
 use crate::demangle::demangle;
 use crate::elf::{Elf, u32_at, u64_at};
 use crate::names::Named;
@@ -18,20 +19,25 @@ use gimli::{
     RangeListsOffset,
 };
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Sections that are held completely: range lists, indexed addresses and strings, compressed sections; bytes.
-const MAX_SECTIONS: u64 = 96 << 20;
+const MAX_SECTIONS: u64 = 80 << 20;
 /// Units of a file.
-const MAX_UNITS: usize = 1 << 20;
+const MAX_UNITS: usize = 1 << 18;
 /// Address ranges of all units, 16 bytes each.
 const MAX_RANGES: usize = 3 << 20;
 /// Units in memory, bytes. The one in use may exceed it.
 const MAX_UNIT_BYTES: usize = 48 << 20;
 /// A unit with its lines, bytes. Larger ones are not parsed: their names come from symbols.
 const MAX_UNIT: u64 = 64 << 20;
-/// The start of a unit that has its first entry.
+/// The start of a unit that has its first entry; also what is read of an entry in another unit.
 const HEAD: u64 = 4 << 10;
+/// Starts of units in memory, for entries that are referred to from other units.
+const MAX_HEADS: usize = 256;
+/// Entries that are read in searches for inlined functions, bytes, all searches in a file together. 10 000 searches in
+/// functions of C++ read some 100 MB.
+const MAX_SEARCHED: u64 = 8 << 30;
 /// Abbreviations of a unit, bytes; in memory they take up to thirty times as much.
 const MAX_ABBREVIATIONS: u64 = 512 << 10;
 /// Length of a name or path, bytes.
@@ -145,8 +151,10 @@ pub(crate) struct Dwarf {
     units: Vec<Place>,
     /// Sorted by first address.
     index: Vec<Range>,
-    parsed: HashMap<u32, (Rc<Unit>, u64)>,
+    parsed: HashMap<u32, (Arc<Unit>, u64)>,
     parsed_bytes: usize,
+    heads: HashMap<u32, Arc<Unit>>,
+    searched: Work,
     /// Counts uses of units.
     uses: u64,
 }
@@ -229,6 +237,8 @@ impl Dwarf {
             index: Vec::new(),
             parsed: HashMap::new(),
             parsed_bytes: 0,
+            heads: HashMap::new(),
+            searched: Work(MAX_SEARCHED),
             uses: 0,
         };
         dwarf.make_index(elf);
@@ -247,6 +257,7 @@ impl Dwarf {
             + self.units.len() * size_of::<Place>()
             + self.index.len() * size_of::<Range>()
             + self.parsed_bytes
+            + self.heads.len() * 4 * HEAD as usize
     }
 
     fn make_index(&mut self, elf: &Elf) {
@@ -284,7 +295,7 @@ impl Dwarf {
         elf: &Elf,
         number: u32,
         head: Vec<u8>,
-        last: &mut Option<(u64, Rc<gimli::Abbreviations>)>,
+        last: &mut Option<(u64, Arc<gimli::Abbreviations>)>,
         work: &mut Work,
     ) -> Option<()> {
         let unit = Unit::open(self, elf, head, last, work)?;
@@ -333,12 +344,12 @@ impl Dwarf {
     }
 
     /// The unit with this number, parsed.
-    fn unit(&mut self, elf: &Elf, number: u32) -> Option<Rc<Unit>> {
+    fn unit(&mut self, elf: &Elf, number: u32) -> Option<Arc<Unit>> {
         self.uses += 1;
         let uses = self.uses;
         if let Some((unit, last_use)) = self.parsed.get_mut(&number) {
             *last_use = uses;
-            return Some(Rc::clone(unit));
+            return Some(Arc::clone(unit));
         }
         let place = *self.units.get(number as usize)?;
         if place.len > MAX_UNIT {
@@ -348,8 +359,8 @@ impl Dwarf {
         let mut unit = Unit::open(self, elf, bytes, &mut None, &mut Work(INDEX_WORK))?;
         unit.parse(self, elf);
         self.parsed_bytes += unit.bytes_in_memory();
-        let unit = Rc::new(unit);
-        self.parsed.insert(number, (Rc::clone(&unit), uses));
+        let unit = Arc::new(unit);
+        self.parsed.insert(number, (Arc::clone(&unit), uses));
         while self.parsed_bytes > MAX_UNIT_BYTES && self.parsed.len() > 1 {
             let others = self.parsed.iter().filter(|(other, _)| **other != number);
             let Some((oldest, _)) = others.min_by_key(|(_, (_, last_use))| *last_use) else {
@@ -362,15 +373,27 @@ impl Dwarf {
         Some(unit)
     }
 
-    /// The unit that has this position in `.debug_info`, and the position in it.
-    fn unit_with(&mut self, elf: &Elf, offset: u64) -> Option<(Rc<Unit>, usize)> {
-        let number = self
-            .units
-            .partition_point(|place| place.offset <= offset)
-            .checked_sub(1)?;
-        let into = offset - self.units[number].offset;
-        let unit = self.unit(elf, number as u32)?;
-        Some((unit, usize::try_from(into).ok()?))
+    /// The entry at this position of the unit with this number, without parsing the unit.
+    fn entry_in(&mut self, elf: &Elf, number: u32, entry: u64) -> Option<Described> {
+        let place = *self.units.get(number as usize)?;
+        let head = if let Some(head) = self.heads.get(&number) {
+            Arc::clone(head)
+        } else {
+            let mut bytes = self.info.read(elf, place.offset, HEAD.min(place.len));
+            let (_, size) = unit_len(&bytes)?;
+            shorten(&mut bytes, size);
+            let head = Arc::new(Unit::open(self, elf, bytes, &mut None, &mut Work(INDEX_WORK))?);
+            if self.heads.len() >= MAX_HEADS {
+                self.heads.clear();
+            }
+            self.heads.insert(number, Arc::clone(&head));
+            head
+        };
+        [HEAD, 2 * MAX_STRING].into_iter().find_map(|len| {
+            let len = len.min(place.len.checked_sub(entry)?);
+            let bytes = self.info.read(elf, place.offset.checked_add(entry)?, len);
+            head.describe_bytes(self, elf, &bytes)
+        })
     }
 
     /// The functions at an address, the innermost inlined one first; empty if no unit has it.
@@ -389,10 +412,13 @@ impl Dwarf {
         line_only
     }
 
-    fn name_in(&mut self, elf: &Elf, unit: &Rc<Unit>, address: u64) -> Functions {
-        let chain = unit.chain(self, address);
-        let (mut file, mut line) = unit.lines.at(address).unwrap_or_default();
-        if chain.is_empty() && line == 0 {
+    fn name_in(&mut self, elf: &Elf, unit: &Arc<Unit>, address: u64) -> Functions {
+        // Taken, because the search borrows the rest.
+        let mut searched = std::mem::replace(&mut self.searched, Work(0));
+        let chain = unit.chain(self, address, &mut searched);
+        self.searched = searched;
+        let (mut file, mut line) = unit.lines.at(address);
+        if chain.is_empty() && file == NO_FILE {
             return Functions::default();
         }
         let (mut frames, mut has_symbol) = (Vec::new(), false);
@@ -420,28 +446,31 @@ impl Dwarf {
     }
 
     /// The symbol of the function at this position of a unit, following its references, and true; else its name.
-    fn function(&mut self, elf: &Elf, unit: &Rc<Unit>, entry: usize) -> (String, bool) {
-        let (mut unit, mut entry) = (Rc::clone(unit), entry);
+    fn function(&mut self, elf: &Elf, unit: &Arc<Unit>, entry: usize) -> (String, bool) {
+        let mut described = unit.describe(self, elf, entry);
+        // The number of another unit that has the entry.
+        let mut other = None;
         let mut name = String::new();
         for _ in 0..MAX_REFERENCES {
-            let Some(found) = unit.function(entry) else { break };
-            if let Some(symbol) = found.symbol.and_then(|value| self.string(elf, &unit, value)) {
+            let Some(found) = described else { break };
+            if let Some(symbol) = found.symbol {
                 return (symbol, true);
             }
             if name.is_empty() {
-                name = found
-                    .name
-                    .and_then(|value| self.string(elf, &unit, value))
-                    .unwrap_or_default();
+                name = found.name.unwrap_or_default();
             }
-            match found.reference {
-                Some(AttributeValue::UnitRef(offset)) => entry = offset.0,
-                Some(AttributeValue::DebugInfoRef(offset)) => match self.unit_with(elf, offset.0 as u64) {
-                    Some(found) => (unit, entry) = found,
-                    None => break,
-                },
-                _ => break,
-            }
+            described = match (found.next, other) {
+                (Some(Next::Here(entry)), None) => unit.describe(self, elf, entry),
+                (Some(Next::Here(entry)), Some(number)) => self.entry_in(elf, number, entry as u64),
+                (Some(Next::At(offset)), _) => {
+                    let after = self.units.partition_point(|place| place.offset <= offset);
+                    let number = after.saturating_sub(1);
+                    other = Some(number as u32);
+                    let begin = self.units.get(number).map_or(0, |place| place.offset);
+                    self.entry_in(elf, number as u32, offset.saturating_sub(begin))
+                }
+                (None, _) => break,
+            };
         }
         (name, false)
     }

@@ -10,9 +10,9 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What all files but the one in use may occupy, bytes. With the limits of a file, which are 96 MiB of sections, 64 MiB of
-/// index, 48 MiB of symbols, 48 MiB of units and one more unit, the sum stays below 512 MiB.
-const MAX_OTHERS: usize = 96 << 20;
+/// What all files but the one in use may occupy, bytes. Any file stays below 450 MiB: 80 MiB of sections, 52 MiB of index,
+/// 48 MiB of symbols, 48 MiB of units, and 210 MiB while one more unit is parsed.
+const MAX_OTHERS: usize = 60 << 20;
 /// Files that are open.
 const MAX_OPEN: usize = 64;
 /// Where distributions install split debug information.
@@ -206,7 +206,7 @@ impl Object {
                 }
             }
         }
-        if named.is_empty() {
+        if named.iter().all(|one| one.function.is_empty() && one.file.is_empty()) {
             return Err(NoName::NoSymbol);
         }
         Ok(named)

@@ -1,16 +1,21 @@
 //! Lines of a unit.
 
 use super::unit::Unit;
-use super::{Dwarf, MAX_UNIT, Slice, shorten, unit_len};
+use super::{Dwarf, Slice, shorten, unit_len};
 use crate::elf::{Elf, u32_at, u64_at};
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, LineProgramHeader, LittleEndian};
 
 /// Rows of a unit, 16 bytes each.
-const MAX_ROWS: usize = 4 << 20;
+const MAX_ROWS: usize = 2 << 20;
+/// A line program, bytes.
+const MAX_PROGRAM: u64 = 32 << 20;
 /// The header of a line program with the names of its files, bytes.
 const MAX_LINE_HEADER: usize = 8 << 20;
 
-/// From `address` on, until the next row, code is of this line; line 0 is none.
+/// The file of the row that ends a sequence.
+pub(super) const NO_FILE: u32 = u32::MAX;
+
+/// From `address` on, until the next row, code is of this line; line 0 is code that the compiler added to the file's.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     address: u64,
@@ -37,7 +42,7 @@ impl Lines {
     fn of_program(dwarf: &Dwarf, elf: &Elf, unit: &Unit) -> Option<Self> {
         let at = unit.line_program?;
         let (len, size) = unit_len(&dwarf.line.read(elf, at, 16))?;
-        if len > MAX_UNIT {
+        if len > MAX_PROGRAM {
             return None;
         }
         let mut program = dwarf.line.read(elf, at, len);
@@ -63,11 +68,11 @@ impl Lines {
         self.rows.len() * size_of::<Row>() + self.head.len()
     }
 
-    /// Number of the file, and the line.
-    pub(super) fn at(&self, address: u64) -> Option<(u32, u32)> {
+    /// Number of the file, and the line; [`NO_FILE`] if no row has the address.
+    pub(super) fn at(&self, address: u64) -> (u32, u32) {
         let after = self.rows.partition_point(|row| row.address <= address);
-        let row = self.rows.get(after.checked_sub(1)?)?;
-        (row.line != 0).then_some((row.file, row.line))
+        let row = after.checked_sub(1).and_then(|last| self.rows.get(last));
+        row.map_or((NO_FILE, 0), |row| (row.file, row.line))
     }
 
     /// Paths of the files with these numbers; empty if unknown.
@@ -120,13 +125,11 @@ fn rows(program: &[u8]) -> Option<Vec<Row>> {
     while let Ok(Some((_, row))) = all.next_row() {
         let begin = sequences[sequences.len() - 1];
         // The last row of an address counts. A row like the one before adds nothing.
+        let file = u32::try_from(row.file_index()).unwrap_or(NO_FILE);
         let one = Row {
             address: row.address(),
-            file: u32::try_from(row.file_index()).unwrap_or(0),
-            line: match row.line() {
-                Some(line) if !row.end_sequence() => u32::try_from(line.get()).unwrap_or(0),
-                _ => 0,
-            },
+            file: if row.end_sequence() { NO_FILE } else { file },
+            line: row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0)),
         };
         match rows[begin..].last_mut() {
             Some(last) if last.address == one.address => *last = one,

@@ -1,20 +1,23 @@
 //! A unit: its functions by address, and what is inlined into one.
 
 use super::lines::Lines;
-use super::{Dwarf, MAX_ABBREVIATIONS, MAX_OVERLAPPING, Slice, abbreviations_len};
+use super::{Dwarf, MAX_ABBREVIATIONS, MAX_OVERLAPPING, Slice, abbreviations_len, shorten, unit_len};
 use crate::elf::Elf;
 use gimli::{
     Abbreviations, Attribute, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugInfoOffset,
     DebugRngListsIndex, EndianSlice, EntriesRaw, LittleEndian, UnitHeader, UnitOffset,
 };
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Inlined functions around one address.
 const MAX_INLINED: usize = 64;
+/// Ranges of functions that are kept of a unit, 16 bytes each.
+const MAX_FUNCTIONS: usize = 2 << 20;
 /// Ranges of the functions of a unit, and those that a search for inlined functions reads.
 const UNIT_WORK: u64 = 8 << 20;
 
 /// A number of steps that hostile input cannot exceed.
+#[derive(Debug)]
 pub(super) struct Work(pub(super) u64);
 
 impl Work {
@@ -57,19 +60,28 @@ pub(super) struct Call {
     depth: isize,
 }
 
-/// Names of an entry, and the entry that it refers to for the rest.
-#[derive(Default)]
-pub(super) struct Found<'a> {
-    pub(super) symbol: Option<AttributeValue<Slice<'a>>>,
-    pub(super) name: Option<AttributeValue<Slice<'a>>>,
-    pub(super) reference: Option<AttributeValue<Slice<'a>>>,
+/// Names of a function's entry, and the entry that it refers to for the rest.
+#[derive(Debug, Default)]
+pub(super) struct Described {
+    pub(super) symbol: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) next: Option<Next>,
+}
+
+/// Position of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Next {
+    /// In the unit.
+    Here(usize),
+    /// In `.debug_info`.
+    At(u64),
 }
 
 /// A unit of `.debug_info`.
 #[derive(Debug)]
 pub(super) struct Unit {
     bytes: Vec<u8>,
-    abbreviations: Rc<Abbreviations>,
+    abbreviations: Arc<Abbreviations>,
     /// Length of the abbreviations in the file.
     abbreviations_len: usize,
     pub(super) encoding: gimli::Encoding,
@@ -136,7 +148,7 @@ impl Unit {
         dwarf: &Dwarf,
         elf: &Elf,
         bytes: Vec<u8>,
-        last: &mut Option<(u64, Rc<Abbreviations>)>,
+        last: &mut Option<(u64, Arc<Abbreviations>)>,
         work: &mut Work,
     ) -> Option<Self> {
         let head = header(&bytes)?;
@@ -148,21 +160,20 @@ impl Unit {
         }
         let at = head.debug_abbrev_offset().0 as u64;
         let (abbreviations, abbreviations_len) = match last {
-            Some((known, abbreviations)) if *known == at => (Rc::clone(abbreviations), 0),
+            Some((known, abbreviations)) if *known == at => (Arc::clone(abbreviations), 0),
             _ => {
                 let mut table = dwarf.abbreviations.read(elf, at, 16 << 10);
                 let mut len = abbreviations_len(&table);
-                if len.is_none() {
+                let mut is_enough = work.spend(table.len() as u64 / 4);
+                if len.is_none() && is_enough {
                     table = dwarf.abbreviations.read(elf, at, MAX_ABBREVIATIONS);
+                    is_enough = work.spend(table.len() as u64);
                     len = abbreviations_len(&table);
                 }
-                let len = len?;
-                if !work.spend(len as u64) {
-                    return None;
-                }
+                let len = len.filter(|len| is_enough && work.spend(*len as u64))?;
                 let section = DebugAbbrev::new(&table[..len], LittleEndian);
-                let parsed = Rc::new(section.abbreviations(DebugAbbrevOffset(0)).ok()?);
-                *last = Some((at, Rc::clone(&parsed)));
+                let parsed = Arc::new(section.abbreviations(DebugAbbrevOffset(0)).ok()?);
+                *last = Some((at, Arc::clone(&parsed)));
                 (parsed, len)
             }
         };
@@ -188,7 +199,7 @@ impl Unit {
 
     /// Reads the first entry.
     fn root(&mut self, dwarf: &Dwarf, elf: &Elf, head: &Header<'_>) -> Option<()> {
-        let abbreviations = Rc::clone(&self.abbreviations);
+        let abbreviations = Arc::clone(&self.abbreviations);
         let mut entries = head.entries_raw(&abbreviations, None).ok()?;
         let abbreviation = entries.read_abbreviation().ok()??;
         let (mut pcs, mut folder) = (Pcs::default(), None);
@@ -249,7 +260,7 @@ impl Unit {
     fn each_function(&self, dwarf: &Dwarf, work: &mut Work, functions: &mut Vec<Function>) -> Option<()> {
         let head = header(&self.bytes)?;
         let mut entries = head.entries_raw(&self.abbreviations, None).ok()?;
-        while !entries.is_empty() {
+        while !entries.is_empty() && functions.len() < MAX_FUNCTIONS {
             let entry = entries.next_offset().0;
             let Some(abbreviation) = entries.read_abbreviation().ok()? else {
                 continue;
@@ -263,18 +274,20 @@ impl Unit {
                 pcs.take(&entries.read_attribute(*spec).ok()?);
             }
             dwarf.ranges_of(self, &pcs.ranges(dwarf, self), work, |begin, end| {
-                functions.push(Function {
-                    begin,
-                    len: u32::try_from(end - begin).unwrap_or(u32::MAX),
-                    entry: entry as u32,
-                });
+                if functions.len() < MAX_FUNCTIONS {
+                    functions.push(Function {
+                        begin,
+                        len: u32::try_from(end - begin).unwrap_or(u32::MAX),
+                        entry: entry as u32,
+                    });
+                }
             });
         }
         Some(())
     }
 
     /// The functions at an address, from the one that has a frame to the innermost inlined one.
-    pub(super) fn chain(&self, dwarf: &Dwarf, address: u64) -> Vec<Call> {
+    pub(super) fn chain(&self, dwarf: &Dwarf, address: u64, searched: &mut Work) -> Vec<Call> {
         let after = self.functions.partition_point(|function| function.begin <= address);
         let mut near = self.functions[..after].iter().rev().take(MAX_OVERLAPPING);
         let Some(function) = near.find(|function| address - function.begin < u64::from(function.len)) else {
@@ -287,11 +300,11 @@ impl Unit {
             depth: 0,
         }];
         // An error ends the search: the outer functions are known.
-        let _ = self.inlined(dwarf, address, &mut chain);
+        let _ = self.inlined(dwarf, address, &mut chain, searched);
         chain
     }
 
-    fn inlined(&self, dwarf: &Dwarf, address: u64, chain: &mut Vec<Call>) -> Option<()> {
+    fn inlined(&self, dwarf: &Dwarf, address: u64, chain: &mut Vec<Call>, searched: &mut Work) -> Option<()> {
         let head = header(&self.bytes)?;
         let mut work = Work(UNIT_WORK);
         let mut entries = head
@@ -302,7 +315,13 @@ impl Unit {
         if !function.has_children() {
             return Some(());
         }
+        let mut before = entries.next_offset().0;
         while !entries.is_empty() && entries.next_depth() > 0 {
+            let read = entries.next_offset().0 - before;
+            before += read;
+            if !searched.spend(read as u64) {
+                return None;
+            }
             let (entry, depth) = (entries.next_offset().0, entries.next_depth());
             let Some(abbreviation) = entries.read_abbreviation().ok()? else {
                 continue;
@@ -348,18 +367,36 @@ impl Unit {
     }
 
     /// The names of the entry at this position.
-    pub(super) fn function(&self, entry: usize) -> Option<Found<'_>> {
-        let head = header(&self.bytes)?;
+    pub(super) fn describe(&self, dwarf: &Dwarf, elf: &Elf, entry: usize) -> Option<Described> {
+        self.described(dwarf, elf, &header(&self.bytes)?, entry)
+    }
+
+    /// The names of the entry with these bytes, which is further behind than the unit's bytes reach.
+    pub(super) fn describe_bytes(&self, dwarf: &Dwarf, elf: &Elf, entry: &[u8]) -> Option<Described> {
+        let len = header(&self.bytes)?.size_of_header();
+        let mut bytes = [self.bytes.get(..len)?, entry].concat();
+        let (_, size) = unit_len(&bytes)?;
+        shorten(&mut bytes, size);
+        self.described(dwarf, elf, &header(&bytes)?, len)
+    }
+
+    fn described(&self, dwarf: &Dwarf, elf: &Elf, head: &Header<'_>, entry: usize) -> Option<Described> {
         let mut entries = head.entries_raw(&self.abbreviations, Some(UnitOffset(entry))).ok()?;
         let abbreviation = entries.read_abbreviation().ok()??;
-        let mut found = Found::default();
+        let mut found = Described::default();
         for spec in abbreviation.attributes() {
             let attribute = entries.read_attribute(*spec).ok()?;
-            let value = Some(attribute.value());
-            match attribute.name() {
-                gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => found.symbol = value,
-                gimli::DW_AT_name => found.name = value,
-                gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => found.reference = value,
+            match (attribute.name(), attribute.value()) {
+                (gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name, value) => {
+                    found.symbol = dwarf.string(elf, self, value);
+                }
+                (gimli::DW_AT_name, value) => found.name = dwarf.string(elf, self, value),
+                (gimli::DW_AT_abstract_origin | gimli::DW_AT_specification, AttributeValue::UnitRef(at)) => {
+                    found.next = Some(Next::Here(at.0));
+                }
+                (gimli::DW_AT_abstract_origin | gimli::DW_AT_specification, AttributeValue::DebugInfoRef(at)) => {
+                    found.next = Some(Next::At(at.0 as u64));
+                }
                 _ => {}
             }
         }

@@ -132,7 +132,7 @@ fn flip(seed: u64, options: &str) {
     places.retain(|(begin, len)| *len > 0 && begin + len <= sample.bytes.len());
     let mut fewer = 0;
     let whole = sample.read(&sample.bytes);
-    for _ in 0..400 {
+    for _ in 0..250 {
         let mut bytes = sample.bytes.clone();
         for _ in 0..=random.below(3) {
             let (begin, len) = places[random.below(places.len())];
