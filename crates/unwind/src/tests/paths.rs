@@ -350,3 +350,67 @@ fn many_offsets_are_named_as_one() {
         assert_eq!(names.all(&program, b"other", &[1]).len(), 1);
     }
 }
+
+/// The small program of the fuzzers, as 150 files: more than stay open.
+fn many_files(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let program = include_bytes!("../../../../fuzz/programs/dwarf-5");
+    let paths: Vec<_> = (0..150).map(|n| folder.file(&format!("program-{n}"))).collect();
+    for path in &paths {
+        std::fs::write(path, program).unwrap();
+    }
+    paths
+}
+
+fn open_files() -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+    let targets = all.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets
+        .filter(|target| target.to_string_lossy().contains("/program-"))
+        .count()
+}
+
+#[test]
+fn few_of_many_files_stay_open() {
+    let folder = Folder::new();
+    let paths = many_files(&folder);
+    let build_id = crate::elf::Elf::open(&paths[0]).unwrap().build_id;
+    let mut names = Names::default();
+    for _ in 0..2 {
+        for path in &paths {
+            // A function that is inlined into another.
+            let named = names.name(path, &build_id, 0x40_016f).unwrap();
+            let functions: Vec<&str> = named.iter().map(|one| one.function.as_str()).collect();
+            assert_eq!(functions, ["inner", "outer(int)"], "{named:?}");
+            assert!(named[0].file.ends_with("/tiny.cpp") && named[0].line == 2, "{named:?}");
+        }
+        assert_eq!(open_files(), 64);
+    }
+    drop(names);
+    let (mut process, mut files) = (Process::new(None), crate::Files::new());
+    for (at, path) in (1u64..).zip(&paths) {
+        process.map(Mapping {
+            start: at << 32,
+            end: (at << 32) + 0x1000,
+            offset: 0,
+            device: 1,
+            inode: 0,
+            path: path.clone(),
+        });
+    }
+    for _ in 0..2 {
+        for at in 1..=150u64 {
+            // After the call in `_start`, which has no frame.
+            let stack = crate::Stack {
+                ip: (at << 32) + 0x187,
+                sp: 0x1000,
+                bp: 0,
+                bytes: &[0; 64],
+            };
+            let path = process.call_path(&stack, &mut files);
+            assert_eq!((path.frames.len(), path.end), (1, End::Complete));
+            assert_eq!(path.frames[0].offset, 0x40_0186);
+        }
+        assert_eq!(open_files(), 128);
+    }
+    assert_eq!(files.modules().len(), 150);
+}
