@@ -31,6 +31,7 @@ pub mod level;
 pub mod notices;
 pub mod origin;
 pub mod process;
+pub mod sites;
 pub mod state;
 pub mod stream;
 pub mod strings;

@@ -4,8 +4,9 @@
 
 mod budget;
 
-use self::budget::{FILES, SMALLEST_RING, base, budget, flight_budget, room, spec};
+use self::budget::{FILES, SMALLEST_RING, base, budget, flight_budget, room, sites_bytes, spec};
 use crate::config::{Config, config};
+use crate::sites::Sites;
 use crate::state::{self, word};
 use crate::stream::Streams;
 use crate::strings::Table;
@@ -16,6 +17,7 @@ use roctop_ring::layout::{Header, counter};
 use roctop_ring::map::RingFile;
 use roctop_ring::record::{Domain, Status, status};
 use roctop_ring::session::{RING, refused_name, ring_name};
+use roctop_ring::sites::{SITES, SitesFile};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -62,6 +64,8 @@ pub struct Process {
     pub(crate) ranges: AtomicU64,
     /// Streams seen.
     pub(crate) streams: Streams,
+    /// Places that launch, copy or allocate.
+    pub(crate) sites: Sites,
 }
 
 /// Address of the newest state, outside the page that is wiped on a fork.
@@ -175,6 +179,7 @@ impl Process {
             notices_written: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             streams: Streams::new(),
+            sites: Sites::new(),
         };
         process.first_file()
     }
@@ -298,6 +303,22 @@ impl Process {
             self.flight_budget.fetch_add(size, Ordering::Relaxed);
             self.budget.fetch_add(size, Ordering::Relaxed);
         }
+        made
+    }
+
+    /// Creates the stack file of its sites. Slow path.
+    ///
+    /// Errors: `StorageFull` if the budget is used up; otherwise the system's error.
+    pub(crate) fn make_sites_file(&self) -> io::Result<SitesFile> {
+        let size = sites_bytes(self.whole_budget);
+        let take = |left: u64| left.checked_sub(size);
+        self.budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
+        let name = self.name.replacen(RING, SITES, 1);
+        let made = SitesFile::create(&self.config.session, &name, size as usize, &self.header);
+        let used = made.as_ref().map_or(0, |file| file.size() as u64);
+        self.budget.fetch_add(size - used, Ordering::Relaxed);
         made
     }
 

@@ -5,6 +5,7 @@
 use crate::guard::Errno;
 use crate::origin::Origin;
 use crate::process::{self, Chunk, Process};
+use crate::sites::Known;
 use crate::state::{self, word};
 use crate::{clock, tls};
 use core::cell::{Cell, UnsafeCell};
@@ -70,6 +71,8 @@ pub struct Thread {
     pub communication: Cell<u64>,
     /// Depth and number of the group of communications that this thread has begun.
     pub group: Cell<[u32; 2]>,
+    /// What it knows of sites; earlier owners of this state used the same memory.
+    sites: Cell<Option<&'static Known>>,
 }
 
 /// The thread states of one file, in memory that a forked child reads as zero.
@@ -268,6 +271,9 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.announced.take();
     thread.communication.set(0);
     thread.group.set([0; 2]);
+    if let Some(known) = thread.sites.get() {
+        known.change_owner();
+    }
     thread.origin.set(Origin::new(tid, 0, 0));
     thread.base.set((chunk.base as u64 + index as u64 + 1) << 40);
     thread.index.set(index);
@@ -412,6 +418,20 @@ impl Thread {
         if let Some(held) = self.hold() {
             held.ring.push(head, payload);
         }
+    }
+
+    /// What it knows of sites.
+    #[inline(always)]
+    pub(crate) fn sites(&self) -> Option<&'static Known> {
+        self.sites.get()
+    }
+
+    /// As [`Self::sites`], made at first use; `None` if there is no memory.
+    pub(crate) fn make_sites(&self) -> Option<&'static Known> {
+        if self.sites.get().is_none() {
+            self.sites.set(Known::new());
+        }
+        self.sites.get()
     }
 
     fn announce(&self) {

@@ -164,6 +164,8 @@ pub struct Function {
     pub is_special: bool,
     /// Its argument is an event that its stream records or waits for.
     pub is_event: bool,
+    /// It launches, copies, fills or allocates: where it is called is of interest.
+    pub has_site: bool,
 }
 
 /// A row fills a cache line.
@@ -230,6 +232,44 @@ const fn returns(signature: &str) -> Returns {
     }
 }
 
+/// Beginnings of the names of functions that launch, copy, fill or allocate.
+const WITH_SITE: [&str; 15] = [
+    "hipLaunch",
+    "hipExtLaunch",
+    "hipModuleLaunch",
+    "hipExtModuleLaunch",
+    "hipHccModuleLaunch",
+    "hipDrvLaunch",
+    "hipGraphLaunch",
+    "hipMemcpy",
+    "hipMemset",
+    "hipDrvMemcpy",
+    "hipMalloc",
+    "hipHostMalloc",
+    "hipHostAlloc",
+    "hipMemAlloc",
+    "hipExtMalloc",
+];
+
+/// Whether a function of this name has a site. `hipLaunchHostFunc` runs nothing on a GPU.
+const fn has_site(name: &str) -> bool {
+    let mut at = 0;
+    while at < WITH_SITE.len() {
+        if begins_with(name, WITH_SITE[at]) {
+            return !begins_with(name, "hipLaunchHostFunc");
+        }
+        at += 1;
+    }
+    signature::is_same(name, "hipMemCreate")
+}
+
+const fn begins_with(text: &str, begin: &str) -> bool {
+    match text.split_at_checked(begin.len()) {
+        Some((first, _)) => signature::is_same(first, begin),
+        None => false,
+    }
+}
+
 macro_rules! stream {
     (given $signature:literal) => {
         stream($signature)
@@ -282,6 +322,7 @@ macro_rules! table {
                     stack_words: signature::stack_words($signature),
                     moves: moves($name),
                     is_event: is_event($signature),
+                    has_site: has_site($name),
                     is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch)
                         || moves($name).is_some()
                         || communication($name, $signature).is_some(),
@@ -310,6 +351,39 @@ mod tests {
     #[test]
     fn no_function_exceeds_the_copied_stack() {
         assert!(FUNCTIONS.iter().all(|function| function.stack_words <= STACK_WORDS));
+    }
+
+    #[test]
+    fn launches_copies_and_allocations_have_sites() {
+        for function in &FUNCTIONS {
+            if function.effect.launches() || function.effect == Effect::Graph || function.moves.is_some() {
+                assert!(function.has_site, "{}", function.name);
+            }
+            assert!(
+                !function.has_site || function.domain == Domain::Hip,
+                "{}",
+                function.name
+            );
+        }
+        let has = |name| FUNCTIONS.iter().find(|one| one.name == name).map(|one| one.has_site);
+        for name in [
+            "hipMalloc",
+            "hipHostMalloc",
+            "hipMallocAsync",
+            "hipMemcpy3D",
+            "hipGraphLaunch",
+        ] {
+            assert_eq!(has(name), Some(true), "{name}");
+        }
+        for name in [
+            "hipFree",
+            "hipLaunchHostFunc",
+            "hipStreamSynchronize",
+            "hipEventRecord",
+            "hipMemGetInfo",
+        ] {
+            assert_eq!(has(name), Some(false), "{name}");
+        }
     }
 
     #[test]

@@ -231,7 +231,7 @@ impl<'m> SitesWriter<'m> {
     /// Appends an executable mapping; a path longer than [`MAX_PATH`] is cut.
     pub fn mapping(&self, mapping: &MappingWords<'_>) {
         let path = mapping.path.get(..MAX_PATH).unwrap_or(mapping.path);
-        let words = [
+        let words: [u64; MAPPING] = [
             mapping.start,
             mapping.end,
             mapping.offset,
@@ -251,7 +251,7 @@ impl<'m> SitesWriter<'m> {
         } else {
             0
         };
-        let words = [
+        let words: [u64; STACK] = [
             u64::from(call.site) | check | cut | u64::from(call.tid) << 32,
             call.time,
             call.ip,

@@ -15,4 +15,5 @@ mod raw_hsa;
 mod rccl;
 mod ring;
 mod roctx_tables;
+mod sites;
 mod storm;

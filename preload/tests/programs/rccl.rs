@@ -69,7 +69,7 @@ fn check(place: &TestDir, table: bool) {
     let (calls, inner) = calls(ring);
     let names: Vec<_> = calls
         .iter()
-        .map(|(name, call, _)| (name.as_str(), call.has_status == 1, call.status))
+        .map(|(name, call, _)| (name.as_str(), call.knows_status(), call.status))
         .collect();
     assert_eq!(
         names,

@@ -105,7 +105,7 @@ impl Ring {
                 let Body::ApiCall(call) = body else { return None };
                 assert!(call.start <= call.end && call.correlation != 0);
                 let name = names[&(u32::from(*domain), u32::from(call.op))].clone();
-                Some((name, (call.has_status != 0).then_some(call.status)))
+                Some((name, call.knows_status().then_some(call.status)))
             })
             .collect()
     }

@@ -1,6 +1,7 @@
 //! Sizes of a process's ring files: as requested, within a budget that reserves space for more threads.
 
 use roctop_ring::layout::Spec;
+use roctop_ring::sites::MAX_FILE;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -34,6 +35,11 @@ pub(super) const fn base(ordinal: u32) -> usize {
 /// The part of `budget` that flight files may take, in bytes.
 pub(super) fn flight_budget(budget: u64) -> u64 {
     (budget / 4).max(FLIGHT_BUDGET.min(budget / 2))
+}
+
+/// Bytes of the stack file: at most a sixteenth of the tmpfs, of which `budget` is a quarter or less.
+pub(super) fn sites_bytes(budget: u64) -> u64 {
+    (budget / 4).min(MAX_FILE as u64)
 }
 
 /// Maximum bytes of file `ordinal` when `left` bytes of the budget remain. Each file leaves as much for later threads.

@@ -220,6 +220,7 @@ fn unknown(ours: &WrappedEntry, which: Which, index: usize, name: Option<&'stati
         moves: None,
         is_special: false,
         is_event: false,
+        has_site: false,
     }));
     if let Some(process) = process::get() {
         super::name(process, super::domain(function), function.op, name.as_bytes());

@@ -11,7 +11,7 @@ use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
-use crate::{clock, control, real, stream, thread};
+use crate::{clock, control, real, sites, stream, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
 use hip_sys::function::{
@@ -257,6 +257,12 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     if is_inside(thread) {
         return false;
     }
+    // Before the call's begin, so that a new site counts for nobody's time.
+    let site = if function.has_site && control::is_asked(wanted::SITES) {
+        site(frame, thread)
+    } else {
+        0
+    };
     let Some(call) = collector::enter_on(thread, super::domain(function), function.op) else {
         return true;
     };
@@ -273,7 +279,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
         }
         is_alone = deferred::is_used();
     }
-    thread.begin_origin(number, 0);
+    thread.begin_origin(number, site);
     frame.call.write(call);
     frame.function.write(function);
     // A single test, so that other calls pay for neither.
@@ -285,6 +291,18 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     }
     frame.passage.come_back(u64::from(function.stack_words));
     false
+}
+
+/// The site of a call.
+#[inline(always)]
+fn site(frame: &Frame, thread: &'static thread::Thread) -> u16 {
+    // As `passage.stack`, without a load.
+    let sp = std::ptr::from_ref(frame).wrapping_add(1).cast::<u64>().wrapping_add(2);
+    // SAFETY: the words before the caller's arguments: its rbp, which the gate pushed, and the return address.
+    let [bp, ip] = unsafe { [*sp.sub(2), *sp.sub(1)] };
+    let place = sites::CallPlace { ip, sp: sp as u64, bp };
+    // SAFETY: the gate's frame is below that of the caller, on the same stack.
+    unsafe { sites::site_of(thread, place) }
 }
 
 /// Records a call that creates communicators even while no calls are recorded: nothing else names them.

@@ -1,0 +1,457 @@
+//! The slow path: gives a call its site, and copies the stack of a new one.
+//!
+//! The stack is copied by a system call that fails instead of faulting. Words in it that point behind a call instruction
+//! may be return addresses; together with the call's own return address and its height on the stack they identify the
+//! call path. Some are left over from earlier calls, so a call path may have several sites; a viewer that unwinds joins
+//! them. A call with too many different sites gets further ones by fewer words.
+
+#![expect(unsafe_code, reason = "the thread's scratch memory")]
+
+use super::code::{BEFORE_BYTES, Before, TARGET_BYTES, before, is_jump};
+use super::known::{Known, StackWord, Unknown, WORDS};
+use super::mappings::{Mappings, TEXT_BYTES, Table};
+use super::{CallPlace, memory, mix};
+use crate::clock;
+use crate::thread::Thread;
+use roctop_ring::record::MAX_SITE;
+use roctop_ring::sites::{Call, Counter, MAX_STACK, SitesFile, SitesWriter};
+use roctop_ring::sync::{AtomicU64, Ordering};
+
+/// Maximum number of words of a stack that are taken for return addresses.
+const CANDIDATES: usize = 256;
+/// Of more words than a thread compares, this number of the nearest ones is used; the others are the farthest.
+const NEAREST: usize = 14;
+/// Number of sites with the same return address and height from which on words are left out that need not be return
+/// addresses.
+const MANY: u64 = 128;
+/// As [`MANY`], from which on only the nearest [`FEW_WORDS`] words are used.
+const VERY_MANY: u64 = 1024;
+const FEW_WORDS: usize = 3;
+/// Distance behind the start of a function within which its code is assumed.
+const FUNCTION_BYTES: u64 = 64 << 10;
+/// Number of places in the table of sites, more than there are sites.
+const PLACES: usize = 64 * 1024;
+/// Number of places that are tried for a key.
+const PROBES: usize = 64;
+/// Number of groups of calls with the same return address and height; they may share one.
+const GROUPS: usize = 4096;
+/// Stacks for comparison are copied at most every this number of ticks, about a millisecond.
+const CHECK_TICKS: u64 = 1 << 21;
+
+/// Buffers of a thread.
+pub(super) struct Scratch {
+    text: [u8; TEXT_BYTES],
+    path: PathScratch,
+}
+
+/// Buffers for a path.
+struct PathScratch {
+    stack: [u8; MAX_STACK],
+    words: [StackWord; CANDIDATES],
+    kinds: [[u64; 2]; CANDIDATES],
+    addresses: [u64; CANDIDATES],
+}
+
+/// What a process knows of its sites. All zero: nothing.
+pub(super) struct Shared {
+    /// Keys of sites (bits 15 to 63) and their numbers; 0 free.
+    places: [AtomicU64; PLACES],
+    /// Number of sites that were given out.
+    count: AtomicU64,
+    /// Number of sites of a group.
+    groups: [AtomicU64; GROUPS],
+    /// When a stack was last copied for comparison, ticks.
+    checked: AtomicU64,
+    mappings: Mappings,
+}
+
+/// Where a call is on its stack.
+struct Extent {
+    /// Address after the last byte that may be copied.
+    end: u64,
+    /// It is the thread's own stack, which stays as long as the thread.
+    is_own: bool,
+}
+
+/// The calling thread's stack as copied, and its return addresses.
+struct Path<'s> {
+    bytes: &'s [u8],
+    is_cut: bool,
+    words: [StackWord; WORDS],
+    count: usize,
+    /// Number of the words that can be read without a system call.
+    near: usize,
+    key: u64,
+    is_coarse: bool,
+}
+
+/// Why a call has no site.
+type Failure = Counter;
+
+/// A learner: the calling thread, which is in a call.
+pub(super) struct Learner<'s> {
+    pub(super) thread: &'static Thread,
+    pub(super) known: &'static Known,
+    pub(super) shared: &'static Shared,
+    pub(super) file: &'s SitesFile,
+    pub(super) place: CallPlace,
+}
+
+impl Learner<'_> {
+    /// The site of a call that the thread does not know.
+    pub(super) fn learn(&self) -> u16 {
+        let Some(writer) = self.file.writer() else { return 0 };
+        // SAFETY: the thread's own, and `is_learning` keeps signal handlers away.
+        let scratch = unsafe { &mut *self.known.scratch.get() };
+        match self.identify(scratch, writer) {
+            Ok(site) => site,
+            Err(failure) => {
+                writer.count(failure);
+                0
+            }
+        }
+    }
+
+    /// Copies the stack of a known site for comparison.
+    pub(super) fn check(&self, site: u16) {
+        let now = clock::now();
+        let last = self.shared.checked.load(Ordering::Relaxed);
+        let is_first = |last| {
+            let checked = &self.shared.checked;
+            let order = Ordering::Relaxed;
+            now.wrapping_sub(last) >= CHECK_TICKS && checked.compare_exchange(last, now, order, order).is_ok()
+        };
+        let Some(writer) = self.file.writer().filter(|_| is_first(last)) else {
+            return;
+        };
+        // SAFETY: as in `learn`.
+        let scratch = unsafe { &mut *self.known.scratch.get() };
+        if let Ok(extent) = self.extent(&mut scratch.text, writer) {
+            let (bytes, is_cut) = self.copy(&mut scratch.path.stack, &extent);
+            if !bytes.is_empty() {
+                writer.stack(&self.call(site, true, is_cut), bytes);
+            }
+        }
+    }
+
+    fn call(&self, site: u16, is_check: bool, cut: bool) -> Call {
+        Call {
+            site,
+            is_check,
+            cut,
+            tid: self.thread.tid(),
+            time: clock::now(),
+            ip: self.place.ip,
+            sp: self.place.sp,
+            bp: self.place.bp,
+        }
+    }
+
+    fn identify(&self, scratch: &mut Scratch, writer: SitesWriter<'_>) -> Result<u16, Failure> {
+        let mappings = &self.shared.mappings;
+        let is_code = || mappings.newest().0.is_executable(self.place.ip);
+        if !is_code() {
+            mappings.refresh(&mut scratch.text, writer, false);
+        }
+        if !is_code() {
+            return Err(Counter::Unreadable);
+        }
+        let extent = self.extent(&mut scratch.text, writer)?;
+        if mappings.is_due() {
+            mappings.refresh(&mut scratch.text, writer, false);
+        }
+        let mut path = self.path(&mut scratch.path, &extent)?;
+        let mut found = self.shared.find(path.key);
+        if found.is_none() && (mappings.is_old() || mappings.is_outdated(path.bytes)) {
+            let is_new = mappings.refresh(&mut scratch.text, writer, false);
+            if is_new {
+                path = self.path(&mut scratch.path, &extent)?;
+                found = self.shared.find(path.key);
+            }
+        }
+        let site = match found {
+            Some(site) => site,
+            None => self.new_site(&path, &extent, writer)?,
+        };
+        // While code is unknown that a word may point to, nothing is kept.
+        if !mappings.is_due() {
+            let call = Unknown {
+                ip: self.place.ip,
+                sp: self.place.sp,
+            };
+            let words = path.words.get(..path.count).unwrap_or_default();
+            // SAFETY: the calling thread is in that call; `near` words are on its own stack or on the stack pointer's page.
+            unsafe { self.known.keep(call, site, words, path.near) };
+        }
+        Ok(site)
+    }
+
+    /// A number for the path; the first thread that has it copies the stack.
+    fn new_site(&self, path: &Path<'_>, extent: &Extent, writer: SitesWriter<'_>) -> Result<u16, Failure> {
+        let number = self.shared.number().ok_or(Counter::TableFull)?;
+        let site = self.shared.enter(path.key, number).ok_or(Counter::TableFull)?;
+        if site == number {
+            writer.stack(&self.call(site, false, path.is_cut), path.bytes);
+            writer.count(Counter::Sites);
+            if path.is_coarse {
+                writer.count(Counter::Coarse);
+            }
+            let group = self.shared.group(self.place.ip, self.height(extent));
+            group.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(site)
+    }
+
+    /// The stack that the call is on.
+    fn extent(&self, text: &mut [u8; TEXT_BYTES], writer: SitesWriter<'_>) -> Result<Extent, Failure> {
+        let sp = self.place.sp;
+        if !sp.is_multiple_of(8) {
+            return Err(Counter::Unreadable);
+        }
+        let own = |end| Extent { end, is_own: true };
+        let [lower, upper] = self.known.stack.get();
+        if (lower..upper).contains(&sp) {
+            return Ok(own(upper));
+        }
+        let mappings = &self.shared.mappings;
+        if let Some(end) = mappings.main_stack_end(sp) {
+            return Ok(own(end));
+        }
+        let mut found = mappings.newest().0.extent(sp);
+        // A thread's own stack must be found once.
+        let is_first = lower == upper;
+        if found.is_none() && mappings.refresh(text, writer, is_first) {
+            if let Some(end) = mappings.main_stack_end(sp) {
+                return Ok(own(end));
+            }
+            found = mappings.newest().0.extent(sp);
+        }
+        let Some([start, end]) = found else {
+            // Another thread reads the list, or that was done a moment ago: what can be copied is copied.
+            return Ok(Extent {
+                end: sp.saturating_add(MAX_STACK as u64 + 8),
+                is_own: false,
+            });
+        };
+        // The C library places a thread's control block at the upper end of its stack.
+        let block = memory::control_block();
+        if (sp..end).contains(&block) {
+            self.known.stack.set([start, block]);
+            return Ok(own(block));
+        }
+        Ok(Extent { end, is_own: false })
+    }
+
+    /// Height of the call on its stack, by which depths of a recursion differ. 0 on other stacks than the thread's own:
+    /// their addresses would give each one of them other sites.
+    fn height(&self, extent: &Extent) -> u64 {
+        if extent.is_own {
+            extent.end.wrapping_sub(self.place.sp)
+        } else {
+            0
+        }
+    }
+
+    fn copy<'b>(&self, into: &'b mut [u8; MAX_STACK], extent: &Extent) -> (&'b [u8], bool) {
+        let all = extent.end.saturating_sub(self.place.sp) as usize / 8 * 8;
+        let wanted = all.min(MAX_STACK);
+        let got = into
+            .get_mut(..wanted)
+            .map_or(0, |into| memory::copy(self.place.sp, into));
+        (into.get(..got / 8 * 8).unwrap_or_default(), got < all)
+    }
+
+    fn path<'s>(&self, scratch: &'s mut PathScratch, extent: &Extent) -> Result<Path<'s>, Failure> {
+        let CallPlace { ip, sp, .. } = self.place;
+        let height = self.height(extent);
+        let level = self.shared.group(ip, height).load(Ordering::Relaxed);
+        let (bytes, is_cut) = self.copy(&mut scratch.stack, extent);
+        if bytes.is_empty() {
+            return Err(Counter::Unreadable);
+        }
+        let (table, generation) = self.shared.mappings.newest();
+        let mut all = Candidates {
+            words: &mut scratch.words,
+            kinds: &mut scratch.kinds,
+            addresses: &mut scratch.addresses,
+            count: 0,
+        };
+        all.collect(bytes, table);
+        all.keep_calls(table);
+        if !self.shared.mappings.is_whole(generation) {
+            return Err(Counter::Unreadable);
+        }
+        let is_coarse = level >= MANY;
+        if is_coarse {
+            all.keep_plausible(ip);
+        }
+        let mut path = Path {
+            bytes,
+            is_cut,
+            words: [(0, 0); WORDS],
+            count: 0,
+            near: 0,
+            key: 0,
+            is_coarse,
+        };
+        path.count = all.select(&mut path.words, if level >= VERY_MANY { FEW_WORDS } else { WORDS });
+        let words = path.words.get(..path.count).unwrap_or_default();
+        let on_page = |&&(offset, _): &&StackWord| sp.wrapping_add(8 * u64::from(offset)) >> 12 == sp >> 12;
+        path.near = if extent.is_own {
+            words.len()
+        } else {
+            words.iter().take_while(on_page).count()
+        };
+        let key = mix(mix(2, ip), height);
+        let add = |key, &(offset, word): &StackWord| mix(mix(key, u64::from(offset)), word);
+        path.key = words.iter().fold(key, add);
+        Ok(path)
+    }
+}
+
+/// Words of a stack that may be return addresses, from the nearest on.
+struct Candidates<'s> {
+    words: &'s mut [StackWord; CANDIDATES],
+    /// 0 and a target, or 1 for an indirect call.
+    kinds: &'s mut [[u64; 2]; CANDIDATES],
+    addresses: &'s mut [u64; CANDIDATES],
+    count: usize,
+}
+
+impl Candidates<'_> {
+    /// Words that point to code.
+    fn collect(&mut self, bytes: &[u8], table: &Table) {
+        let [lowest, highest] = table.bounds();
+        let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let code = (0..)
+            .zip(words)
+            .filter(|(_, word)| *word >= lowest && *word < highest && table.is_executable(*word));
+        let places = self.words.iter_mut().zip(code);
+        self.count = places.map(|(place, word)| *place = word).count();
+    }
+
+    /// Leaves out those that are not behind a call of code.
+    fn keep_calls(&mut self, table: &Table) {
+        for (address, (_, word)) in self.addresses.iter_mut().zip(self.words.iter()).take(self.count) {
+            *address = word.wrapping_sub(BEFORE_BYTES as u64);
+        }
+        let Self {
+            words,
+            kinds,
+            addresses,
+            count,
+        } = self;
+        let mut kept = 0;
+        memory::gather(addresses.get(..*count).unwrap_or_default(), |at, code| {
+            let Some((word, code)) = words.get(at).copied().zip(code) else {
+                return;
+            };
+            let kind = match before(word.1, code) {
+                Before::Nothing => return,
+                Before::Direct(target) if !table.is_executable(target) => return,
+                Before::Direct(target) => [0, target],
+                Before::Indirect => [1, 0],
+            };
+            if let (Some(to_word), Some(to_kind)) = (words.get_mut(kept), kinds.get_mut(kept)) {
+                (*to_word, *to_kind) = (word, kind);
+                kept += 1;
+            }
+        });
+        *count = kept;
+    }
+
+    /// Leaves out direct calls of functions that cannot contain the next lower return address, `ip` at first.
+    fn keep_plausible(&mut self, ip: u64) {
+        for (address, [_, target]) in self.addresses.iter_mut().zip(self.kinds.iter()).take(self.count) {
+            *address = *target;
+        }
+        let Self {
+            words,
+            kinds,
+            addresses,
+            count,
+        } = self;
+        let (mut lower, mut kept) = (ip, 0);
+        memory::gather(
+            addresses.get(..*count).unwrap_or_default(),
+            |at, code: Option<[u8; TARGET_BYTES]>| {
+                let Some((word, [is_indirect, target])) = words.get(at).copied().zip(kinds.get(at).copied()) else {
+                    return;
+                };
+                let is_inside = (target..target.saturating_add(FUNCTION_BYTES)).contains(&lower);
+                if (is_indirect != 0 || is_inside || code.is_some_and(is_jump))
+                    && let Some(place) = words.get_mut(kept)
+                {
+                    lower = word.1;
+                    *place = word;
+                    kept += 1;
+                }
+            },
+        );
+        *count = kept;
+    }
+
+    /// Chooses at most `most` words; their number.
+    fn select(&self, into: &mut [StackWord; WORDS], most: usize) -> usize {
+        let all = self.words.get(..self.count).unwrap_or_default();
+        let nearest = if all.len() > most { NEAREST.min(most) } else { all.len() };
+        let farthest = most.saturating_sub(nearest).min(all.len() - nearest);
+        let (first, rest) = all.split_at_checked(nearest).unwrap_or((all, &[]));
+        let last = rest.get(rest.len() - farthest..).unwrap_or_default();
+        let chosen = first.iter().chain(last);
+        into.iter_mut().zip(chosen).map(|(to, from)| *to = *from).count()
+    }
+}
+
+impl Shared {
+    pub(super) fn new() -> Option<&'static Self> {
+        // SAFETY: atomic words, for which zero is valid. A child that forks has no reference to it.
+        unsafe { memory::zeroed::<Self>() }
+    }
+
+    fn group(&self, ip: u64, height: u64) -> &AtomicU64 {
+        #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
+        &self.groups[(mix(mix(3, ip), height) >> 40) as usize % GROUPS]
+    }
+
+    /// The words of the table where a key is, or would be.
+    fn probes(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
+        let first = (key >> 20) as usize;
+        (0..PROBES).filter_map(move |step| self.places.get(first.wrapping_add(step) % PLACES))
+    }
+
+    /// The site with this key.
+    fn find(&self, key: u64) -> Option<u16> {
+        for place in self.probes(key) {
+            match place.load(Ordering::Acquire) {
+                0 => return None,
+                seen if (seen ^ key) >> SITE_BITS == 0 => return Some(seen as u16 & MAX_SITE),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A number that no site has; `None` if all are given.
+    fn number(&self) -> Option<u16> {
+        let add = |count| (count < u64::from(MAX_SITE)).then_some(count + 1);
+        let before = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        before.ok().map(|before| before as u16 + 1)
+    }
+
+    /// Enters a new key with this number. If another thread was faster, its number; `None` if there is no place.
+    fn enter(&self, key: u64, number: u16) -> Option<u16> {
+        let word = key >> SITE_BITS << SITE_BITS | u64::from(number);
+        for place in self.probes(key) {
+            match place.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(number),
+                Err(seen) if (seen ^ key) >> SITE_BITS == 0 => return Some(seen as u16 & MAX_SITE),
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
+/// Bits of a key's word that hold the number of its site.
+const SITE_BITS: u32 = 15;
