@@ -8,6 +8,7 @@ use roctop_ring::directory;
 use roctop_ring::flight;
 use roctop_ring::layout::{Header, MAJOR, PAGE, Region, Spec, clock, counter, entry, seal};
 use roctop_ring::record::{ApiCall, Dispatch, Domain, ThreadStart};
+use roctop_ring::sites;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::{FactWriter, RingWriter, StringWriter};
 
@@ -158,6 +159,40 @@ fn intact_flight() -> Vec<u8> {
     }
     flight::SlotWriter::new(&records, 2).unwrap().take();
     let words = head.iter().chain(&records).chain(&signals);
+    words
+        .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
+        .collect()
+}
+
+/// A stack file from an input.
+pub(crate) fn stacks(input: &[u8]) -> Vec<u8> {
+    match input {
+        [0, rest @ ..] => rest.to_vec(),
+        changes => changed(intact_stacks(), changes),
+    }
+}
+
+/// A stack file whose ring was filled more than once.
+fn intact_stacks() -> Vec<u8> {
+    let words = fresh(sites::MIN_FILE as u64 / 8);
+    let (head, ring) = words.split_at(PAGE / 8);
+    let writer = sites::SitesWriter::new(head, ring).unwrap();
+    writer.begin(1, 2);
+    for number in 0..90u64 {
+        writer.mapping(&sites::MappingWords {
+            start: number << 12,
+            end: (number + 1) << 12,
+            path: b"/usr/lib/libm.so.6",
+            ..sites::MappingWords::default()
+        });
+        let call = sites::Call {
+            site: number as u16 + 1,
+            ip: number << 12,
+            ..sites::Call::default()
+        };
+        writer.stack(&call, &vec![number as u8; 20 * number as usize]);
+    }
+    let words = words.iter();
     words
         .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
         .collect()

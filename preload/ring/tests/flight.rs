@@ -92,6 +92,26 @@ fn completed_dispatch_has_times_and_running_is_in_flight() {
 }
 
 #[test]
+fn site_of_a_dispatch_is_flagged_and_no_name() {
+    let mut kept = Kept::new();
+    for (sequence, kernel_object, name) in [(0, 0x1000, 77), (1, 0x1000, 0), (2, 0, 5)] {
+        let slot = kept.submit(sequence, State::Own);
+        slot.keep(&Dispatch {
+            kernel_object,
+            name,
+            ..Dispatch::default()
+        });
+    }
+    let read = |left: &Left| {
+        let slots = left.slots();
+        let (record, flags) = (Dispatch::decode(&slots), Head(slots[0][0]).flags());
+        (record.site(flags), record.name_id(flags))
+    };
+    let all: Vec<_> = kept.read().iter().map(read).collect();
+    assert_eq!(all, [(77, 0), (0, 0), (0, 5)]);
+}
+
+#[test]
 fn completed_dispatch_without_clock_is_untimed() {
     let mut kept = Kept::new();
     kept.submit(0, State::Own);

@@ -495,7 +495,7 @@ proptest! {
 /// Inputs that the fuzzer found worth keeping; see `fuzz/`.
 #[test]
 fn fuzzer_corpus_is_survived() {
-    for kind in ["ring", "flight"] {
+    for kind in ["ring", "flight", "sites"] {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("fuzz/corpus")
             .join(kind);
@@ -506,6 +506,11 @@ fn fuzzer_corpus_is_survived() {
                 let file = input::ring(&kept);
                 let most = bound(file.len());
                 look(file, most);
+            } else if kind == "sites" {
+                if let Ok(mut reader) = roctop_ring::sites::Reader::of(input::stacks(&kept)) {
+                    reader.give_up_unfinished();
+                    assert!(reader.by_ref().count() <= 4096);
+                }
             } else {
                 let file = input::flying(&kept);
                 let most = file.len();

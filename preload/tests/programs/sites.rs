@@ -10,11 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// Runs the program with these kinds of records.
-fn run(place: &TestDir, wanted: u64) {
+fn run(place: &TestDir, wanted: u64, arguments: &[&str]) {
     let linked = place.fake_hip();
     let program = place.compile("sites", "sites", &linked.each_ref().map(String::as_str));
     place.want(wanted);
-    let output = place.traced(&program).output().unwrap();
+    let output = place.traced(&program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -49,7 +49,7 @@ fn calls(ring: &Ring) -> Vec<(String, ApiCall)> {
 #[test]
 fn each_call_path_has_one_site_in_each_process() {
     let Some(place) = TestDir::new() else { return };
-    run(&place, wanted::USUAL | wanted::SITES);
+    run(&place, wanted::USUAL | wanted::SITES, &[]);
     let rings = place.rings();
     assert_eq!(rings.len(), 3, "the program, its child, and what it became");
     let files = stack_files(&place);
@@ -85,7 +85,7 @@ fn each_call_path_has_one_site_in_each_process() {
 #[test]
 fn a_new_site_leaves_its_stack_and_the_mappings() {
     let Some(place) = TestDir::new() else { return };
-    run(&place, wanted::USUAL | wanted::SITES);
+    run(&place, wanted::USUAL | wanted::SITES, &[]);
     for path in stack_files(&place) {
         let mut reader = Reader::open(&path).unwrap();
         let (mut mappings, mut sites) = (Vec::new(), BTreeSet::new());
@@ -113,9 +113,27 @@ fn a_new_site_leaves_its_stack_and_the_mappings() {
 }
 
 #[test]
+fn remains_of_earlier_calls_give_a_bounded_number_of_sites() {
+    let Some(place) = TestDir::new() else { return };
+    run(&place, wanted::USUAL | wanted::SITES, &["remains"]);
+    let [path] = &stack_files(&place)[..] else {
+        panic!("one file")
+    };
+    let counters = Reader::open(path).unwrap().counters();
+    let (sites, coarse) = (counters.get(Counter::Sites), counters.get(Counter::Coarse));
+    println!("{sites} sites of 12000 calls with one path, {coarse} of them by fewer words");
+    assert!(coarse > 0 && sites <= 2100, "{sites} sites, {coarse} coarse");
+    let rings = place.rings();
+    let calls = calls(&rings[0]);
+    let last = calls.iter().rev().take(1000).map(|(_, call)| call.site());
+    let last: BTreeSet<u16> = last.collect();
+    assert_eq!(last.len(), 1, "in the end it is one site");
+}
+
+#[test]
 fn without_the_request_there_are_no_sites() {
     let Some(place) = TestDir::new() else { return };
-    run(&place, wanted::USUAL);
+    run(&place, wanted::USUAL, &[]);
     assert_eq!(stack_files(&place), Vec::<PathBuf>::new());
     for ring in place.rings() {
         let calls = calls(&ring);

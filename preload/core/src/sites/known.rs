@@ -14,7 +14,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 /// Maximum number of words that are compared.
 pub(super) const WORDS: usize = 24;
 /// Number of sets of calls; a set has two.
-const SETS: usize = 512;
+const SETS: usize = 2048;
 /// Number of places for splits.
 const SPLITS: usize = 512;
 /// Maximum number of words by which calls are distinguished before they are compared.
@@ -188,7 +188,7 @@ impl Known {
 
     #[inline(always)]
     fn set_of(&self, key: u64) -> Option<&[KnownCall; 2]> {
-        self.sets.get((key >> 55) as usize % SETS)
+        self.sets.get((key >> 53) as usize % SETS)
     }
 
     /// Where the calls with these words at the split's offsets are.

@@ -27,6 +27,8 @@ const MANY: u64 = 128;
 /// As [`MANY`], from which on only the nearest [`FEW_WORDS`] words are used.
 const VERY_MANY: u64 = 1024;
 const FEW_WORDS: usize = 3;
+/// As [`MANY`], from which on no words are used: return address and height are the site.
+const TOO_MANY: u64 = 2048;
 /// Distance behind the start of a function within which its code is assumed.
 const FUNCTION_BYTES: u64 = 64 << 10;
 /// Number of places in the table of sites, more than there are sites.
@@ -82,7 +84,8 @@ struct Path<'s> {
     /// Number of the words that can be read without a system call.
     near: usize,
     key: u64,
-    is_coarse: bool,
+    /// Number of sites of its group.
+    level: u64,
 }
 
 /// Why a call has no site.
@@ -126,6 +129,9 @@ impl Learner<'_> {
         };
         // SAFETY: as in `learn`.
         let scratch = unsafe { &mut *self.known.scratch.get() };
+        if self.shared.mappings.is_overwritten(writer) {
+            self.shared.mappings.refresh(&mut scratch.text, writer, false);
+        }
         if let Ok(extent) = self.extent(&mut scratch.text, writer) {
             let (bytes, is_cut) = self.copy(&mut scratch.path.stack, &extent);
             if !bytes.is_empty() {
@@ -162,7 +168,8 @@ impl Learner<'_> {
         }
         let mut path = self.path(&mut scratch.path, &extent)?;
         let mut found = self.shared.find(path.key);
-        if found.is_none() && (mappings.is_old() || mappings.is_outdated(path.bytes)) {
+        let is_due = || mappings.is_old() || mappings.is_overwritten(writer) || mappings.is_outdated(path.bytes);
+        if found.is_none() && is_due() {
             let is_new = mappings.refresh(&mut scratch.text, writer, false);
             if is_new {
                 path = self.path(&mut scratch.path, &extent)?;
@@ -170,7 +177,13 @@ impl Learner<'_> {
             }
         }
         let site = match found {
-            Some(site) => site,
+            Some(site) => {
+                if path.level >= VERY_MANY {
+                    // A thread cannot keep all of them; this way the time spent here is bounded too.
+                    self.group(&extent).fetch_add(1, Ordering::Relaxed);
+                }
+                site
+            }
             None => self.new_site(&path, &extent, writer)?,
         };
         // While code is unknown that a word may point to, nothing is kept.
@@ -193,11 +206,10 @@ impl Learner<'_> {
         if site == number {
             writer.stack(&self.call(site, false, path.is_cut), path.bytes);
             writer.count(Counter::Sites);
-            if path.is_coarse {
+            if path.level >= MANY {
                 writer.count(Counter::Coarse);
             }
-            let group = self.shared.group(self.place.ip, self.height(extent));
-            group.fetch_add(1, Ordering::Relaxed);
+            self.group(extent).fetch_add(1, Ordering::Relaxed);
         }
         Ok(site)
     }
@@ -252,6 +264,11 @@ impl Learner<'_> {
         }
     }
 
+    /// Number of sites with the call's return address and height.
+    fn group(&self, extent: &Extent) -> &AtomicU64 {
+        self.shared.group(self.place.ip, self.height(extent))
+    }
+
     fn copy<'b>(&self, into: &'b mut [u8; MAX_STACK], extent: &Extent) -> (&'b [u8], bool) {
         let all = extent.end.saturating_sub(self.place.sp) as usize / 8 * 8;
         let wanted = all.min(MAX_STACK);
@@ -264,7 +281,7 @@ impl Learner<'_> {
     fn path<'s>(&self, scratch: &'s mut PathScratch, extent: &Extent) -> Result<Path<'s>, Failure> {
         let CallPlace { ip, sp, .. } = self.place;
         let height = self.height(extent);
-        let level = self.shared.group(ip, height).load(Ordering::Relaxed);
+        let level = self.group(extent).load(Ordering::Relaxed);
         let (bytes, is_cut) = self.copy(&mut scratch.stack, extent);
         if bytes.is_empty() {
             return Err(Counter::Unreadable);
@@ -281,8 +298,7 @@ impl Learner<'_> {
         if !self.shared.mappings.is_whole(generation) {
             return Err(Counter::Unreadable);
         }
-        let is_coarse = level >= MANY;
-        if is_coarse {
+        if level >= MANY {
             all.keep_plausible(ip);
         }
         let mut path = Path {
@@ -292,9 +308,14 @@ impl Learner<'_> {
             count: 0,
             near: 0,
             key: 0,
-            is_coarse,
+            level,
         };
-        path.count = all.select(&mut path.words, if level >= VERY_MANY { FEW_WORDS } else { WORDS });
+        let most = match level {
+            0..VERY_MANY => WORDS,
+            VERY_MANY..TOO_MANY => FEW_WORDS,
+            _ => 0,
+        };
+        path.count = all.select(&mut path.words, most);
         let words = path.words.get(..path.count).unwrap_or_default();
         let on_page = |&&(offset, _): &&StackWord| sp.wrapping_add(8 * u64::from(offset)) >> 12 == sp >> 12;
         path.near = if extent.is_own {

@@ -206,6 +206,12 @@ impl Mappings {
         clock::now().wrapping_sub(value(&self.read)) > MAX_AGE
     }
 
+    /// Whether so much was written since that the mappings are about to be overwritten in the stack file.
+    pub(super) fn is_overwritten(&self, writer: SitesWriter<'_>) -> bool {
+        let (written, capacity) = writer.written();
+        written.wrapping_sub(value(&self.written)) > capacity / 2
+    }
+
     /// Whether a word of a stack points into a mapping that is not known.
     pub(super) fn is_outdated(&self, stack: &[u8]) -> bool {
         /// Where the system places libraries and memory that it chooses a place for. Below, most words are numbers.
@@ -238,11 +244,9 @@ impl Mappings {
         let (old, generation) = self.newest();
         let [even, odd] = &self.tables;
         let new = if generation.is_multiple_of(2) { odd } else { even };
-        let (written, capacity) = writer.written();
-        let is_first = generation == 0;
-        let is_all = is_first || written.wrapping_sub(value(&self.written)) > capacity / 2;
+        let is_all = generation == 0 || self.is_overwritten(writer);
         if is_all {
-            self.written.store(written, Ordering::Relaxed);
+            self.written.store(writer.written().0, Ordering::Relaxed);
         }
         new.clear();
         let is_read = each_line(text, |line| {

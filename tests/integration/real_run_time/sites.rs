@@ -1,0 +1,254 @@
+//! Sites of a real program: calls by different paths never share one, and their number stays bounded.
+//!
+//! The program notes the path of each call. No roctop runs, so the rings are read afterwards.
+
+use crate::kit::rig::{Rig, rig};
+use roctop_ring::layout::clock;
+use roctop_ring::reader::{Ended, Reader, Sink, Thread};
+use roctop_ring::record::{ApiCall, Body, Copy, Dispatch, Domain, Head, Slot, decode};
+use roctop_ring::session::{CONTROL, CONTROL_BYTES, control, wanted};
+use roctop_ring::sites::{Counter, Entry, SITES};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the rings of a session hold.
+#[derive(Default)]
+struct Records {
+    strings: HashMap<u32, Vec<u8>>,
+    names: HashMap<u16, Vec<u8>>,
+    calls: Vec<(u32, ApiCall)>,
+    dispatches: Vec<(u16, Dispatch)>,
+    copies: Vec<Copy>,
+    lost: u64,
+}
+
+impl Sink for Records {
+    fn string(&mut self, id: u32, text: &[u8]) {
+        self.strings.insert(id, text.to_vec());
+    }
+    fn fact(&mut self, slots: &[Slot]) {
+        if let Body::OperationName(name) = decode(slots)
+            && name.domain == u32::from(Domain::HIP.0)
+        {
+            let text = self.strings.get(&name.name).cloned().unwrap_or_default();
+            self.names.insert(name.op as u16, text);
+        }
+    }
+    fn calibration(&mut self, _: &[u64; clock::WORDS]) {}
+    fn record(&mut self, thread: Thread, slots: &[Slot]) {
+        let head = Head(slots[0][0]);
+        match decode(slots) {
+            Body::ApiCall(call) if head.domain() == Domain::HIP => self.calls.push((thread.tid, call)),
+            Body::Dispatch(dispatch) => self.dispatches.push((dispatch.site(head.flags()), dispatch)),
+            Body::Copy(copy) => self.copies.push(copy),
+            _ => {}
+        }
+    }
+    fn lost(&mut self, _: Thread, records: u64) {
+        self.lost += records;
+    }
+}
+
+impl Records {
+    fn read(session: &Path) -> Self {
+        let mut records = Self::default();
+        for path in files(session, "ring") {
+            let mut reader = Reader::open(std::fs::File::open(path).unwrap()).unwrap();
+            while reader.poll(Ended::Yes, &mut records).unwrap().more {}
+        }
+        assert_eq!(records.lost, 0, "the rings are too short for this test");
+        records
+    }
+
+    /// The calls of each thread that have a site, in order.
+    fn launches(&self) -> BTreeMap<u32, Vec<ApiCall>> {
+        const WITH_SITE: [&[u8]; 4] = [b"hipLaunch", b"hipMemcpy", b"hipMemset", b"hipMalloc"];
+        let mut found: BTreeMap<u32, Vec<ApiCall>> = BTreeMap::new();
+        for (tid, call) in &self.calls {
+            let name = self.names.get(&call.op).map_or(&[] as &[u8], Vec::as_slice);
+            if WITH_SITE.iter().any(|begin| name.starts_with(begin)) {
+                found.entry(*tid).or_default().push(*call);
+            } else {
+                assert_eq!(call.site(), 0, "{}", String::from_utf8_lossy(name));
+            }
+        }
+        for calls in found.values_mut() {
+            calls.sort_by_key(|call| call.start);
+        }
+        found
+    }
+}
+
+fn files(session: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(session).unwrap().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|one| one == ending))
+        .collect()
+}
+
+/// A session's directory on tmpfs, which goes with this value.
+struct Session(PathBuf);
+
+impl Session {
+    fn new(wanted: u64) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/roctop-test-sites-{}-{wanted:x}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+        let mut bytes = vec![0u8; CONTROL_BYTES];
+        bytes[control::RECORDING * 8] = 1;
+        bytes[control::WANTED * 8..][..8].copy_from_slice(&wanted.to_le_bytes());
+        std::fs::write(path.join(CONTROL), bytes).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The collector that roctop carries, where roctop unpacks it.
+fn collector() -> PathBuf {
+    let output = Command::new(env!("CARGO_BIN_EXE_roctop"))
+        .args(["record", "-o"])
+        .arg(Rig::place("sites-collector").join("rec"))
+        .args(["--", "sh", "-c", "echo $LD_PRELOAD"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let found = text.trim().split([':', ' ']).map(PathBuf::from).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.contains("preload")
+    });
+    found.unwrap_or_else(|| panic!("no collector in {text:?}"))
+}
+
+/// Runs the program; its session, and the path of each call by thread.
+fn run(wanted: u64, words: &[&str]) -> Option<(Session, BTreeMap<u32, Vec<u64>>)> {
+    let session = Session::new(wanted);
+    let collector = collector();
+    let place = Rig::place("sites");
+    let mut command = rig()?.behind(&collector).command(&place, &[], words);
+    command
+        .env("ROCTOP_SESSION", &session.0)
+        .env("ROCTOP_RING_SLOTS", "262144")
+        .env("HSA_TOOLS_LIB", &collector)
+        .env("APP_SITES", place.join("paths"));
+    let output = Rig::ended(&mut command);
+    assert!(output.status.success(), "{output:?}");
+    let mut paths: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for line in std::fs::read_to_string(place.join("paths")).unwrap().lines() {
+        let (thread, path) = line.split_once(' ').unwrap();
+        paths
+            .entry(thread.parse().unwrap())
+            .or_default()
+            .push(path.parse().unwrap());
+    }
+    Some((session, paths))
+}
+
+#[test]
+fn calls_by_different_paths_never_share_a_site() {
+    let Some((session, paths)) = run(wanted::USUAL | wanted::SITES, &["sites", "40", "3"]) else {
+        return;
+    };
+    let records = Records::read(&session.0);
+    let launches = records.launches();
+    let (mut all, mut unknown) = (0u64, 0u64);
+    let mut paths_of_site: HashMap<u16, HashMap<u64, u64>> = HashMap::new();
+    let mut sites_of_path: HashMap<u64, BTreeSet<u16>> = HashMap::new();
+    for (thread, paths) in &paths {
+        let calls = &launches[thread];
+        assert_eq!(calls.len(), paths.len(), "thread {thread}");
+        for (call, path) in calls.iter().zip(paths) {
+            all += 1;
+            if call.site() == 0 {
+                unknown += 1;
+                continue;
+            }
+            *paths_of_site.entry(call.site()).or_default().entry(*path).or_default() += 1;
+            sites_of_path.entry(*path).or_default().insert(call.site());
+        }
+    }
+    let others = |paths: &HashMap<u64, u64>| paths.values().sum::<u64>() - paths.values().max().unwrap_or(&0);
+    let wrong: u64 = paths_of_site.values().map(others).sum();
+    let most = sites_of_path.values().map(BTreeSet::len).max().unwrap();
+    println!(
+        "sites: {all} calls by {} paths, {wrong} with a site of another path, {unknown} without; {} sites, at most {most} of a path",
+        sites_of_path.len(),
+        paths_of_site.len()
+    );
+    assert!(all > 15_000 && sites_of_path.len() > 150);
+    assert!(
+        (wrong + unknown) * 1000 <= all,
+        "{wrong} wrong and {unknown} unknown of {all}"
+    );
+    // The first thread and the others come by different ways; remains of earlier calls give some paths several sites.
+    assert!(paths_of_site.len() <= 4 * sites_of_path.len(), "bounded");
+    check_work(&records);
+    check_stacks(&session.0, &paths_of_site);
+}
+
+/// The work of a call has its site.
+fn check_work(records: &Records) {
+    let sites: HashMap<u64, u16> = records
+        .calls
+        .iter()
+        .map(|(_, call)| (call.correlation, call.site()))
+        .collect();
+    let (mut kernels, mut copies) = (0, 0);
+    for (site, dispatch) in &records.dispatches {
+        if let Some(expected) = sites.get(&dispatch.correlation) {
+            assert_eq!(site, expected, "{dispatch:?}");
+            kernels += 1;
+        }
+    }
+    for copy in &records.copies {
+        if let Some(expected) = sites.get(&copy.correlation) {
+            assert_eq!(copy.site, *expected, "{copy:?}");
+            copies += 1;
+        }
+    }
+    assert!(kernels > 5_000 && copies > 1_000, "{kernels} kernels, {copies} copies");
+}
+
+/// Each site left its stack, which begins in a known mapping.
+fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
+    let [path] = &files(session, SITES)[..] else {
+        panic!("not one stack file")
+    };
+    let mut reader = roctop_ring::sites::Reader::open(path).unwrap();
+    let (mut mappings, mut seen, mut checks) = (Vec::new(), BTreeSet::new(), 0);
+    for entry in reader.by_ref() {
+        match entry {
+            Entry::Mapping(mapping) => mappings.push((mapping.start, mapping.end)),
+            Entry::Stack(stack) => {
+                let is_in = |(start, end): &(u64, u64)| (*start..*end).contains(&stack.call.ip);
+                assert!(mappings.iter().any(is_in));
+                checks += u32::from(stack.call.is_check);
+                if !stack.call.is_check {
+                    assert!(seen.insert(stack.call.site), "one stack for a new site");
+                }
+            }
+        }
+    }
+    assert_eq!(reader.lost().bytes, 0);
+    assert!(sites.keys().all(|site| seen.contains(site)));
+    assert!(reader.counters().get(Counter::Sites) >= sites.len() as u64);
+    assert!(checks > 0, "no stack was copied for comparison");
+}
+
+#[test]
+fn no_site_is_looked_up_when_none_is_wanted() {
+    let Some((session, paths)) = run(wanted::USUAL, &["sites", "3", "1"]) else {
+        return;
+    };
+    let records = Records::read(&session.0);
+    assert!(!paths.is_empty() && records.calls.iter().all(|(_, call)| call.site() == 0));
+    assert!(records.dispatches.iter().all(|(site, _)| *site == 0));
+    assert_eq!(files(&session.0, SITES), Vec::<PathBuf>::new());
+}
