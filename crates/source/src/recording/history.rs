@@ -181,8 +181,11 @@ impl History {
 /// Whether records of a block may touch a stretch of time.
 pub(super) fn touches(entry: &Entry, clock: Option<&Clock>, span: Span) -> bool {
     let Some(clock) = clock else { return true };
+    // Of a block without an index entry nothing is known: the greatest number is no time.
     let within = |(least, greatest): (u64, u64), convert: &dyn Fn(u64) -> Nanos| {
-        least <= greatest && convert(greatest.max(1)) >= span.begin && convert(least) <= span.end
+        least <= greatest
+            && (greatest == u64::MAX || convert(greatest.max(1)) >= span.begin)
+            && (least == 0 || convert(least) <= span.end)
     };
     let Times { ticks, hsa } = entry.times;
     let nothing = ticks.0 > ticks.1 && hsa.0 > hsa.1;
@@ -227,4 +230,30 @@ fn entry(place: u64, head: Head, payload: &[u8]) -> Entry {
         (entry.times, entry.records) = Times::of(payload::slots(&payload::words(payload)));
     }
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_trace::clock::Sample;
+
+    #[test]
+    fn a_block_without_an_index_may_touch_any_time() {
+        let mut clock = Clock::default();
+        for (ticks, boottime) in [(1 << 40, 1 << 41), (1 << 41, 1 << 41 | 1 << 40)] {
+            clock.add(Sample {
+                ticks,
+                boottime,
+                ..Sample::default()
+            });
+        }
+        let unknown = Entry::unknown(0, Head::default());
+        for begin in [0, 1 << 30, 1 << 41, 1 << 50] {
+            let span = Span {
+                begin,
+                end: begin + 1000,
+            };
+            assert!(touches(&unknown, Some(&clock), span), "{begin}");
+        }
+    }
 }
