@@ -9,6 +9,7 @@ use super::matching::WaitingSums;
 use super::overview::JobValues;
 use super::state::{NodeState, RankRow, STALE};
 use crate::analysis::collectives::error as clock_error;
+use crate::fx_hash::FastMap;
 use roctop_trace::item::Nanos;
 use roctop_trace::units;
 
@@ -72,6 +73,8 @@ pub enum Reason {
 pub struct Slow {
     /// Index of the rank.
     pub rank: u32,
+    /// Indexes of the other ranks of a node that is gone: they are one row.
+    pub others: Vec<u32>,
     /// The reason.
     pub reason: Reason,
     /// What it costs in each step, ns; in each second if no steps are known. For a rank that does not answer, the time
@@ -115,7 +118,17 @@ impl Slow {
                 };
                 format!("has not come to {label}, {came}{doing}")
             }
-            Reason::Dead(_) => "the node is not connected any more".into(),
+            Reason::Dead(_) => {
+                let all = || self.others.iter().chain([&self.rank]);
+                let numbers = || all().filter_map(|rank| Some(values.ranks.get(*rank as usize)?.rank));
+                let with = match (numbers().min(), numbers().max()) {
+                    (Some(first), Some(last)) if first != last => {
+                        format!(": {} ranks, {first} to {last}", self.others.len() + 1)
+                    }
+                    _ => String::new(),
+                };
+                format!("the node is not connected any more{with}")
+            }
             Reason::Stale(_) => "no report any more, the node is connected".into(),
             Reason::Ended(code) => ended(*code),
             Reason::Compute => format!("own kernels take longer: {more}"),
@@ -379,6 +392,8 @@ impl Usual {
 /// The ranks that hold the job up: those that do not take part any more, then the slowest.
 pub(super) fn slow(values: &JobValues, means: &[Option<Mean>], now: Nanos) -> Vec<Slow> {
     let mut found = absent(values, now);
+    // The first rank of each node that is gone: what its ranks have in common is reported once.
+    let mut dead: FastMap<u32, u32> = FastMap::default();
     let mut is_down = vec![false; values.ranks.len()];
     for (at, row) in (0u32..).zip(values.ranks.iter()) {
         let Some(node) = values.nodes.get(row.node as usize) else {
@@ -396,8 +411,16 @@ pub(super) fn slow(values: &JobValues, means: &[Option<Mean>], now: Nanos) -> Ve
         if let Some((reason, since)) = reason {
             is_down[at as usize] = true;
             found.retain(|known| known.rank != at);
+            if matches!(reason, Reason::Dead(_)) {
+                let first = *dead.entry(row.node).or_insert(at);
+                if let Some(of_node) = found.iter_mut().find(|known| known.rank == first) {
+                    of_node.others.push(at);
+                    continue;
+                }
+            }
             found.push(Slow {
                 rank: at,
+                others: Vec::new(),
                 reason,
                 excess: now.saturating_sub(since),
                 share: 1.0,
@@ -425,6 +448,7 @@ pub(super) fn slow(values: &JobValues, means: &[Option<Mean>], now: Nanos) -> Ve
         if let Some((reason, excess, share, compared)) = usual.reason(mean, row, late) {
             slower.push(Slow {
                 rank: at,
+                others: Vec::new(),
                 reason,
                 excess: excess as u64,
                 share,
@@ -450,6 +474,7 @@ fn absent(values: &JobValues, now: Nanos) -> Vec<Slow> {
             let doing = values.ranks.get(*rank as usize).map(|row| row.sums.doing.clone());
             found.push(Slow {
                 rank: *rank,
+                others: Vec::new(),
                 reason: Reason::Absent {
                     waiting: waiting.clone(),
                     communicator: communicator.number,

@@ -707,6 +707,31 @@ fn steps_of_a_period_are_counted_once() {
 }
 
 #[test]
+fn a_node_that_is_gone_is_one_row() {
+    let mut job = Job::new("train");
+    for node in 0..3 {
+        job.node(node, "n");
+        let sums = (0..4).map(|local| RankSums {
+            rank: node * 4 + local,
+            begin: NOW - SECOND,
+            length: SECOND,
+            ..RankSums::default()
+        });
+        job.report(node, report(1, NOW, sums.collect()), NOW);
+    }
+    job.gone(0, NOW);
+    job.gone(2, NOW);
+    let values = job.values(NOW + SECOND);
+    let rows: Vec<(u32, usize, String)> = values
+        .slow
+        .iter()
+        .map(|slow| (slow.rank, slow.others.len(), slow.text(&values)))
+        .collect();
+    let text = |ranks: &str| format!("the node is not connected any more: 4 ranks, {ranks}");
+    assert_eq!(rows, [(0, 3, text("0 to 3")), (8, 3, text("8 to 11"))]);
+}
+
+#[test]
 fn ranks_of_a_node_that_said_goodbye_have_ended() {
     let mut job = Job::new("train");
     for number in 0..2 {
