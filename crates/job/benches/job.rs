@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 
 use bytes::{BufMut, Bytes, BytesMut};
-use roctop_job::{Address, Authority, Config, Daemon, Event, Name, Reason, Role, Subscription, Transport};
+use roctop_job::{Address, Authority, Config, Daemon, Event, Listen, Name, Reason, Role, Subscription, Transport};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -182,7 +182,7 @@ fn row(what: &str, limit: &str, found: &str) {
 fn start_root(authority: &Authority, address: &str) -> Daemon {
     let key = authority.issue(Role::Root, &name("root")).unwrap();
     let config = Config {
-        listen: Some(address.to_owned()),
+        listen: Some(Listen::At(address.to_owned())),
         ..Config::default()
     };
     Daemon::start(&key, config).unwrap().0

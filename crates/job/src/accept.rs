@@ -4,7 +4,7 @@
 use crate::tls;
 use crate::transport::Refusal;
 use crate::tree::Tree;
-use crate::{Identity, Name};
+use crate::{Identity, Name, Role};
 use rustls::ServerConfig;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -14,12 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 /// Time limit of a handshake.
@@ -33,12 +32,17 @@ const REST: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) identity: Identity,
-    pub(crate) from: IpAddr,
+    pub(crate) from: Arc<str>,
 }
 
-/// A connection with a verified key.
+/// What a connection is made of: bytes both ways.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A connection with a verified key, or of a process of the same user on this machine.
 pub(crate) struct Connection {
-    stream: TlsStream<TcpStream>,
+    stream: Box<dyn Stream>,
     peer: Peer,
 }
 
@@ -197,11 +201,51 @@ async fn shake(
     if identity.job != *job {
         return Err(Refusal::OtherJob);
     }
-    let from = address.ip();
+    let from = address.ip().to_string().into();
     Ok(Connection {
-        stream,
+        stream: Box::new(stream),
         peer: Peer { identity, from },
     })
+}
+
+/// Accepts processes of the same user on this machine until `connections` is closed. They look on, as viewers do; nobody
+/// reports here.
+pub(crate) async fn run_local(
+    listener: UnixListener,
+    job: Name,
+    connections: mpsc::Sender<Result<Connection, io::Error>>,
+) {
+    let own = rustix::process::getuid().as_raw();
+    loop {
+        let accepted = tokio::select! {
+            () = connections.closed() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(REST).await;
+            continue;
+        };
+        // Nobody else can reach the socket, unless its folder was opened to them.
+        if !stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
+            continue;
+        }
+        let connection = local(stream, &job);
+        // The server has ended if nobody takes it.
+        let _ = connections.send(Ok(connection)).await;
+    }
+}
+
+fn local(stream: UnixStream, job: &Name) -> Connection {
+    let identity = Identity {
+        job: job.clone(),
+        role: Role::Viewer,
+        name: Name::of_text("local"),
+    };
+    let from = "this machine".into();
+    Connection {
+        stream: Box::new(stream),
+        peer: Peer { identity, from },
+    }
 }
 
 #[cfg(test)]

@@ -14,16 +14,21 @@ use bytes::Bytes;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
+/// How long a process that others watch stays for its last reports.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 /// Connections with a key that wait for the server.
 const ACCEPTED: usize = 64;
 
@@ -45,18 +50,62 @@ impl Address {
     }
 }
 
+/// Where a process listens.
+#[derive(Clone, Debug)]
+pub enum Listen {
+    /// At one address, `HOST:PORT`. Port 0 stands for any.
+    At(String),
+    /// At a Unix socket: a job of one node has no network. Processes of the same user look on there.
+    Local(PathBuf),
+}
+
+/// A listener.
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    fn start(listen: &Listen) -> Result<Self> {
+        match listen {
+            Listen::At(text) => bind(text).map(Self::Tcp),
+            Listen::Local(path) => bind_local(path).map(Self::Unix).map_err(Error::file("listen at", path)),
+        }
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+fn bind_local(path: &Path) -> io::Result<UnixListener> {
+    // That of a process that was killed: this one has its lock.
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
 /// What a process of a job's network has.
 #[derive(Default)]
 pub struct Config {
     /// The node that this process is the daemon of has the key's name and says this of itself; `None` if it has no node.
     pub info: Option<Bytes>,
-    /// One address to listen at, `HOST:PORT`; the key must be a root's or a relay's. Port 0 stands for any.
-    pub listen: Option<String>,
+    /// Where to listen; the key must be a root's or a relay's.
+    pub listen: Option<Listen>,
     /// What it reports to.
     pub report_to: Option<Address>,
     /// What it watches: a viewer the root; a root that nodes cannot reach dials relays.
     pub watch: Vec<Address>,
+    /// Where another key comes from when what it dials refuses the present one.
+    pub renew: Option<Renew>,
 }
+
+/// Gives another key.
+pub type Renew = Arc<dyn Fn() -> Result<Key> + Send + Sync>;
 
 /// Raises the limit of this process's file descriptors to what the system allows, and returns it. Programs that the process
 /// starts inherit it, so only processes that start none call this.
@@ -113,6 +162,8 @@ pub struct Daemon {
     member: Member,
     address: Option<SocketAddr>,
     connections: Vec<Arc<Mutex<Connection>>>,
+    /// Of what it reports to: nobody listens there.
+    is_rootless: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -136,12 +187,12 @@ impl Daemon {
         let listener = match &config.listen {
             None => None,
             Some(_) if !identity.role.is_server() => return Err(Error::NoServer(identity.role.to_string())),
-            Some(text) => {
+            Some(listen) => {
                 let _in_runtime = runtime.enter();
-                Some(bind(text)?)
+                Some(Listener::start(listen)?)
             }
         };
-        let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let address = listener.as_ref().and_then(Listener::address);
         let (stop, stopped) = watch::channel(false);
         let server = Arc::new(Server::new(tree.clone(), stopped.clone()));
         let dialer = Dialer::new(key)?;
@@ -151,9 +202,12 @@ impl Daemon {
             address,
             own: identity.clone(),
             connection: Arc::default(),
+            is_absent: Arc::default(),
+            renew: config.renew.clone(),
             stop: stopped.clone(),
         };
         let report_to: Vec<Dialled> = config.report_to.into_iter().map(dialled).collect();
+        let is_rootless = report_to.first().map(|dialled| dialled.is_absent.clone());
         let watched: Vec<Dialled> = config.watch.into_iter().map(dialled).collect();
         let all = report_to.iter().chain(&watched);
         let connections = all.map(|dialled| dialled.connection.clone()).collect();
@@ -168,22 +222,26 @@ impl Daemon {
                 for below in watched {
                     dialled.spawn(below.run(false));
                 }
+                let listens = listener.is_some();
                 if let Some(listener) = listener {
                     let (connections, accepted) = mpsc::channel(ACCEPTED);
                     let limits = Limits::of_descriptors(descriptors());
-                    tokio::spawn(accept::run(
-                        listener,
-                        tls,
-                        job,
-                        server.tree.clone(),
-                        limits,
-                        connections,
-                    ));
+                    match listener {
+                        Listener::Tcp(listener) => {
+                            let tree = server.tree.clone();
+                            tokio::spawn(accept::run(listener, tls, job, tree, limits, connections))
+                        }
+                        Listener::Unix(listener) => tokio::spawn(accept::run_local(listener, job, connections)),
+                    };
                     tokio::spawn(serve(server.clone(), ReceiverStream::new(accepted)));
                 }
                 tick(server, stopped).await;
                 // A goodbye has its own time limit.
                 dialled.join_all().await;
+                if listens {
+                    // What was reported last goes out to those who watch.
+                    tokio::time::sleep(LAST_WORDS).await;
+                }
             });
             runtime.shutdown_background();
         });
@@ -191,15 +249,21 @@ impl Daemon {
             member,
             address,
             connections,
+            is_rootless: is_rootless.unwrap_or_default(),
             stop,
             thread: Some(thread.map_err(Error::Start)?),
         };
         Ok((daemon, questions))
     }
 
-    /// Where it listens.
+    /// The address at which it listens, if it has one.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Whether nobody listens where it reports to: no address is known, or its machine refuses the connection.
+    pub fn is_rootless(&self) -> bool {
+        self.is_rootless.load(Ordering::Relaxed)
     }
 
     /// The node's name, if it has one.

@@ -1,5 +1,6 @@
 //! Connects to a listener: TCP, TLS, HTTP/2.
 
+use crate::accept::Stream;
 use crate::tls;
 use crate::{Identity, Key, Name, Result};
 use hyper_util::rt::TokioIo;
@@ -7,14 +8,14 @@ use rustls::ClientConfig;
 use std::error::Error as StdError;
 use std::future::{Ready, ready};
 use std::io::{self, Cursor};
+use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, Chain, Join, ReadHalf, WriteHalf};
-use tokio::net::TcpStream;
+use std::time::{Duration, SystemTime};
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tonic::codegen::{Service, http::Uri};
 use tonic::transport::{Channel, Endpoint};
 
@@ -47,8 +48,12 @@ pub(crate) fn words(error: &(dyn StdError + 'static)) -> String {
 pub(crate) enum DialError {
     #[error("cannot connect to {0}")]
     Connect(String, #[source] io::Error),
+    #[error("the job has one node, {0}, and no network: 'roctop job' on that node shows it")]
+    Local(String, #[source] io::Error),
     #[error("{0} does not answer")]
     Timeout(String),
+    #[error("{0} refuses this key, which has expired")]
+    Expired(String, #[source] io::Error),
     #[error("{0} has no key of this job")]
     Key(String, #[source] io::Error),
     #[error("{0} refuses this key")]
@@ -59,9 +64,8 @@ pub(crate) enum DialError {
     Http(String, #[source] tonic::transport::Error),
 }
 
-/// The stream, of which the first byte has been read.
-type Io = TokioIo<Join<Chain<Cursor<[u8; 1]>, ReadHalf<Tls>>, WriteHalf<Tls>>>;
-type Tls = TlsStream<TcpStream>;
+/// The stream, ready for HTTP/2.
+type Io = TokioIo<Box<dyn Stream>>;
 
 /// Hands one connection out. When that has ended, the channel is of no use any more, and a new one is dialled.
 struct Once(Option<Io>);
@@ -85,6 +89,7 @@ impl Service<Uri> for Once {
 pub(crate) struct Dialer {
     tls: Arc<ClientConfig>,
     job: Name,
+    expires: SystemTime,
 }
 
 impl Dialer {
@@ -92,12 +97,16 @@ impl Dialer {
         Ok(Self {
             tls: tls::client(key)?,
             job: key.identity().job.clone(),
+            expires: key.expires(),
         })
     }
 
-    /// A new connection to `HOST:PORT`.
+    /// A new connection to `HOST:PORT`, or to the socket of a [`local_address`].
     pub(crate) async fn connect(&self, address: &str) -> Result<Channel, DialError> {
         let who = || address.to_owned();
+        if let Some((host, path)) = local_parts(address) {
+            return channel(local(host, path).await?, address).await;
+        }
         let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
         let stream = stream
             .map_err(|_| DialError::Timeout(who()))?
@@ -121,18 +130,61 @@ impl Dialer {
         let (mut read, write) = tokio::io::split(stream);
         let mut first = [0];
         let spoken = timeout(HANDSHAKE_TIMEOUT, read.read_exact(&mut first)).await;
-        spoken
-            .map_err(|_| DialError::Timeout(who()))?
-            .map_err(|error| DialError::Refused(who(), error))?;
+        spoken.map_err(|_| DialError::Timeout(who()))?.map_err(|error| {
+            if self.expires <= SystemTime::now() {
+                DialError::Expired(who(), error)
+            } else {
+                DialError::Refused(who(), error)
+            }
+        })?;
         let stream = tokio::io::join(Cursor::new(first).chain(read), write);
-        Endpoint::from_static("http://roctop")
-            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
-            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .connect_with_connector(Once(Some(TokioIo::new(stream))))
-            .await
-            .map_err(|error| DialError::Http(who(), error))
+        channel(Box::new(stream), address).await
     }
+}
+
+async fn channel(stream: Box<dyn Stream>, address: &str) -> Result<Channel, DialError> {
+    Endpoint::from_static("http://roctop")
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .connect_with_connector(Once(Some(TokioIo::new(stream))))
+        .await
+        .map_err(|error| DialError::Http(address.to_owned(), error))
+}
+
+/// Before the host and the path of a socket, in the address of a job of one node.
+const LOCAL: &str = "unix:";
+
+/// The address of a job of one node: a socket on this machine.
+pub(crate) fn local_address(host: &str, path: &Path) -> String {
+    format!("{LOCAL}{host}:{}", path.display())
+}
+
+/// Host and path of such an address; `None` of others.
+pub(crate) fn local_parts(address: &str) -> Option<(&str, &str)> {
+    address.strip_prefix(LOCAL)?.split_once(':')
+}
+
+/// The node of a job that has one node and no network, by its root's address; `None` for others.
+pub fn one_node(address: &str) -> Option<&str> {
+    local_parts(address).map(|(host, _)| host)
+}
+
+/// Connects to a socket of a process of the same user.
+async fn local(host: &str, path: &str) -> Result<Box<dyn Stream>, DialError> {
+    let gone = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => DialError::Local(host.to_owned(), error),
+        _ => DialError::Connect(path.to_owned(), error),
+    };
+    let stream = UnixStream::connect(path).await.map_err(gone)?;
+    let peer = stream.peer_cred().map_err(gone)?;
+    if peer.uid() != rustix::process::getuid().as_raw() {
+        return Err(DialError::Connect(
+            path.to_owned(),
+            io::ErrorKind::PermissionDenied.into(),
+        ));
+    }
+    Ok(Box::new(stream))
 }

@@ -1,6 +1,6 @@
 //! The side that dials, again and again: to report to what is above, or to watch what is below.
 
-use crate::daemon::Address;
+use crate::daemon::{Address, Renew};
 use crate::dial::{DialError, Dialer, words};
 use crate::link::{Ended, Receiver, report};
 use crate::message::{Down, down, up};
@@ -10,6 +10,8 @@ use crate::transport::{Answer, AnswerError, Part, Question, Reason};
 use crate::tree::Tree;
 use crate::{Error, Identity, Name, Role};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, watch};
@@ -61,6 +63,25 @@ enum Attempt {
     Closed,
 }
 
+impl Attempt {
+    /// Whether nobody listens there: the machine answers, or no address is known.
+    fn is_absent(&self) -> bool {
+        match self {
+            Self::NoAddress => true,
+            Self::Dial(DialError::Connect(_, error)) => error.kind() == io::ErrorKind::ConnectionRefused,
+            _ => false,
+        }
+    }
+
+    /// Whether another key may help.
+    fn is_of_key(&self) -> bool {
+        matches!(
+            self,
+            Self::Dial(DialError::Key(..) | DialError::Refused(..) | DialError::Expired(..))
+        )
+    }
+}
+
 impl From<Status> for Attempt {
     fn from(status: Status) -> Self {
         match status.code() {
@@ -77,6 +98,10 @@ pub(crate) struct Dialled {
     pub(crate) address: Address,
     pub(crate) own: Identity,
     pub(crate) connection: Arc<Mutex<Connection>>,
+    /// Set while nobody listens there.
+    pub(crate) is_absent: Arc<AtomicBool>,
+    /// Where another key comes from when this one is refused.
+    pub(crate) renew: Option<Renew>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -114,6 +139,7 @@ impl Second {
 
 impl Dialled {
     fn set(&self, connection: Connection) {
+        self.is_absent.store(false, Ordering::Relaxed);
         *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
     }
 
@@ -122,6 +148,19 @@ impl Dialled {
         // A folder may be on a file system that hangs.
         let found = tokio::task::spawn_blocking(move || address.find()).await;
         found.unwrap_or_else(|_| Ok(None))?.ok_or(Attempt::NoAddress)
+    }
+
+    /// Takes another key, if there is one.
+    async fn renew(&mut self) {
+        let Some(renew) = self.renew.clone() else { return };
+        // A key is read from a file system that may hang, or signed.
+        let renewed = tokio::task::spawn_blocking(move || renew()).await;
+        let Ok(Ok(key)) = renewed else { return };
+        if key.identity().job == self.own.job
+            && let Ok(dialer) = Dialer::new(&key)
+        {
+            self.dialer = dialer;
+        }
     }
 
     /// Connects again and again, until the daemon ends.
@@ -148,6 +187,10 @@ impl Dialled {
             };
             let Err(error) = attempt else { return };
             self.set(Connection::Failed(words(&error)));
+            self.is_absent.store(error.is_absent(), Ordering::Relaxed);
+            if error.is_of_key() {
+                self.renew().await;
+            }
             if began.elapsed() > GOOD {
                 pause = FIRST_PAUSE;
             }

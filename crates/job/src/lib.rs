@@ -1,7 +1,7 @@
 //! The network of a job: keys, the daemons of its nodes, the root that they report to.
 //!
 //! [`Participant`] is what each rank's roctop starts, [`watch`] what a screen does, [`Transport`] what both see of the job.
-//! [`Daemon`] is a process of the network with anything to report, listen and watch; [`Network`] is a job in one process.
+//! [`Daemon`] is a process of the network with anything to report, listen and watch.
 //!
 //! **Who is kept out.** Other users; the processes of one user trust each other. Each job has a certificate authority in a folder
 //! that the user alone can read; what is open to others is not used. Both ends of a connection show a key of the job (TLS 1.3)
@@ -38,16 +38,17 @@ mod transport;
 mod tree;
 mod wait;
 
-pub use self::daemon::{Address, Config, Daemon, raise_descriptor_limit};
+pub use self::daemon::{Address, Config, Daemon, Listen, Renew, raise_descriptor_limit};
+pub use self::dial::one_node;
 pub use self::dialled::Connection;
 pub use self::error::{Error, Result};
 pub use self::folder::{Folder, jobs, list};
 pub use self::identity::{Identity, MAX_NAME, Name, Role};
 pub use self::keys::{Authority, DEFAULT_LIMIT, Key, MAX_LIMIT};
-pub use self::memory::{Member, Network};
+pub use self::memory::Member;
 pub use self::message::{MAX_ANSWER, MAX_INFO, MAX_QUESTION, MAX_REPORT, PART};
 pub use self::node_folder::{Lead, Membership, NodeFolder};
-pub use self::participant::{Duties, Participant, Plan, Standing, watch};
+pub use self::participant::{Duties, Participant, Plan, Standing, viewer_key, watch, watch_with_key};
 pub use self::ranks::{Rank, RankLink, Ranks};
 pub use self::transport::{
     Alive, Answer, AnswerError, Clock, Event, Part, Question, Questions, Reason, Refusal, Reply, Subscription,

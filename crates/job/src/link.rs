@@ -5,9 +5,9 @@ use crate::pulse::{Exchanges, PING_INTERVAL, Pulse, realtime};
 use crate::transport::{Clock, Event, Question, Reason, Refusal, Subscription};
 use crate::tree::{LinkId, Tree};
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tonic::{Status, Streaming};
 
 fn pings() -> tokio::time::Interval {
@@ -148,6 +148,8 @@ fn up_of(event: Event) -> Up {
     kind.into()
 }
 
+/// How long what was published before the end may take.
+const REST: Duration = Duration::from_millis(200);
 /// Pongs that wait while the other end does not read.
 const PONGS: usize = 4;
 
@@ -179,7 +181,19 @@ pub(crate) async fn report<U>(
     loop {
         tokio::select! {
             // An error is an end of the daemon, too.
-            _ = stop.wait_for(|stop| *stop) => return Ended::Stopped,
+            () = async { drop(stop.wait_for(|stop| *stop).await) } => {
+                // What was published before the end goes out.
+                let rest = async {
+                    let new = std::iter::from_fn(|| events.try_next()).map(up_of);
+                    for up in waiting.drain(..).chain(new) {
+                        if ups.send(wrap(up)).await.is_err() {
+                            return;
+                        }
+                    }
+                };
+                let _ = timeout(REST, rest).await;
+                return Ended::Stopped;
+            }
             permit = ups.reserve(), if !waiting.is_empty() => match (permit, waiting.pop_front()) {
                 (Ok(permit), Some(up)) => permit.send(wrap(up)),
                 _ => return Ended::Closed(None),

@@ -1,4 +1,4 @@
-//! A job inside of one process: one node has no network, and tests have as many nodes as they like.
+//! This process's end of a job's network: its node, or a view of all.
 
 use crate::transport::{Alive, Answer, Clock, Questions, Reason, Subscription, Transport};
 use crate::tree::{LinkId, Tree};
@@ -78,35 +78,6 @@ impl Drop for Member {
     }
 }
 
-/// A job inside of this process.
-#[derive(Debug)]
-pub struct Network {
-    job: Name,
-    tree: Arc<Tree>,
-}
-
-impl Network {
-    /// A job without nodes.
-    pub fn new(job: &Name) -> Self {
-        Self {
-            job: job.clone(),
-            tree: Arc::default(),
-        }
-    }
-
-    /// A node, which is there until it is dropped, and the questions to it. A second one of a name replaces the first.
-    ///
-    /// Errors: `info` is longer than [`crate::MAX_INFO`].
-    pub fn node(&self, name: &Name, info: Bytes) -> Result<(Member, Questions)> {
-        Member::node(self.tree.clone(), &self.job, name, info)
-    }
-
-    /// An end without a node, as a screen has it.
-    pub fn viewer(&self) -> Member {
-        Member::viewer(self.tree.clone())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,11 +87,12 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     #[test]
-    fn one_process_needs_no_network() {
+    fn a_node_and_a_viewer_of_one_process_meet() {
         let name = |text: &str| Name::new(text).unwrap();
-        let network = Network::new(&name("77"));
-        let (a, mut questions) = network.node(&name("a"), Bytes::from_static(b"8 ranks")).unwrap();
-        let screen = network.viewer();
+        let tree = Arc::<Tree>::default();
+        let node = Member::node(tree.clone(), &name("77"), &name("a"), Bytes::from_static(b"8 ranks"));
+        let (a, mut questions) = node.unwrap();
+        let screen = Member::viewer(tree);
         let mut events = screen.subscribe();
         a.publish(Bytes::from_static(b"sums")).unwrap();
         assert!(matches!(screen.publish(Bytes::new()), Err(Error::NoNode)));

@@ -16,6 +16,8 @@ use std::time::Duration;
 const LOCK: &str = "daemon.lock";
 /// The socket at which ranks hand their sums over.
 const SOCKET: &str = "daemon.sock";
+/// The socket at which the root of a job of one node is watched.
+const WATCH_SOCKET: &str = "watch.sock";
 /// Of the names of the folders.
 const PREFIX: &str = "job-";
 /// Age after which a folder that nobody takes part in is removed.
@@ -67,6 +69,11 @@ impl NodeFolder {
     /// Path of the daemon's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
+    }
+
+    /// Path of the socket at which a root without a network is watched.
+    pub(crate) fn watch_socket(&self) -> PathBuf {
+        self.path.join(WATCH_SOCKET)
     }
 
     /// Notes that the job's first rank is on this node.
@@ -194,6 +201,7 @@ impl Lead {
     pub fn remove(self) {
         // The lock file is the last: who locks it then sees that it is at no path.
         let _ = std::fs::remove_file(self.folder.socket());
+        let _ = std::fs::remove_file(self.folder.watch_socket());
         let _ = std::fs::remove_file(self.folder.path.join(FIRST));
         let _ = std::fs::remove_file(self.folder.path.join(MEMBERS));
         let _ = std::fs::remove_file(self.folder.path.join(LOCK));

@@ -2,14 +2,18 @@
 //! none.
 //!
 //! The daemon of the node with the first rank is the root: it listens, and writes its address into the job's folder, where the
-//! other daemons and the screens find it. When a daemon is lost, another process of its node goes on in its place.
+//! other daemons and the screens find it. When a daemon is lost, another process of its node goes on in its place. When that
+//! node has none any more, the daemon of another node becomes the root. A job of one node has no network: its root is watched at
+//! a Unix socket.
 
+use crate::dial::local_address;
+use crate::dialled::Connection;
 use crate::message::bounded;
 use crate::ranks::Rank;
 use crate::transport::{Question, Questions, Transport};
 use crate::{
-    Address, Authority, Config, Daemon, Error, Folder, Lead, MAX_INFO, Membership, Name, Network, NodeFolder, RankLink,
-    Ranks, Result, Role,
+    Address, Authority, Config, Daemon, Error, Folder, Key, Lead, Listen, MAX_INFO, Membership, Name, NodeFolder,
+    RankLink, Ranks, Renew, Result, Role,
 };
 use bytes::Bytes;
 use std::path::{Path, PathBuf};
@@ -23,6 +27,13 @@ use std::time::{Duration, Instant, SystemTime};
 const LOOK: Duration = Duration::from_millis(250);
 /// Between two reports of a node.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// A daemon that finds no root for this time takes its place; each waits a little longer, by its name.
+const ROOTLESS: Duration = Duration::from_secs(5);
+const ROOTLESS_SPREAD_MS: u64 = 2000;
+/// How long the last sums may take at the end.
+const LAST_SUMS: Duration = Duration::from_millis(600);
+/// Between two looks whether they have come.
+const LAST_LOOK: Duration = Duration::from_millis(10);
 /// Questions that are answered at a time.
 const MAX_ANSWERS: usize = 8;
 
@@ -55,8 +66,8 @@ pub struct Plan {
     pub is_first: bool,
     /// How long the job may take.
     pub limit: Duration,
-    /// The host name or address at which the root listens if it is on this node; none for a job of one node, which has no
-    /// network.
+    /// The host name or address at which the root listens if it is on this node; none for a job of one node, which is watched
+    /// from this node alone.
     pub listen: Option<String>,
     /// What the node says of itself.
     pub info: Bytes,
@@ -76,7 +87,7 @@ pub struct Standing {
 /// A rank's roctop in its job.
 #[derive(Debug)]
 pub struct Participant {
-    link: RankLink,
+    link: Arc<RankLink>,
     standing: Arc<Mutex<Standing>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -93,7 +104,8 @@ impl Participant {
         if plan.is_first {
             folder.mark_first()?;
         }
-        let link = RankLink::start(&folder, hello)?;
+        let link = Arc::new(RankLink::start(&folder, hello)?);
+        let own = link.clone();
         let standing = Arc::<Mutex<Standing>>::default();
         let (stop, stopped) = channel();
         let shared = standing.clone();
@@ -104,6 +116,9 @@ impl Participant {
                 duties,
                 standing: shared,
                 leading: None,
+                is_elected: false,
+                rootless: None,
+                link: own,
                 answers: Arc::default(),
                 membership: Some(membership),
             };
@@ -154,11 +169,43 @@ struct Leading {
 
 /// The daemon's network.
 struct Running {
-    transport: Arc<dyn Transport>,
+    daemon: Daemon,
     questions: Questions,
-    is_root: bool,
-    /// When its key expires; never without a network.
-    expires: Option<SystemTime>,
+    folder: Folder,
+    /// The address of a root.
+    address: Option<String>,
+    /// When its key expires.
+    expires: SystemTime,
+}
+
+impl Running {
+    fn is_root(&self) -> bool {
+        self.address.is_some()
+    }
+
+    /// Whether another root has written its address over that of this one.
+    fn is_superseded(&self) -> bool {
+        let there = self.folder.root();
+        self.is_root() && matches!(there, Ok(Some(_))) && there.ok().flatten() != self.address
+    }
+}
+
+impl Leading {
+    /// Reports what is new of the node's ranks.
+    fn report(&self, duties: &dyn Duties) -> Result<()> {
+        match (&self.network, duties.reduce(&self.ranks.take())) {
+            (Some(network), Some(report)) => network.daemon.publish(report),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How much longer than others a node waits, ms.
+fn spread(node: &Name) -> u64 {
+    let sum = node
+        .bytes()
+        .fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    sum % ROOTLESS_SPREAD_MS
 }
 
 struct Candidate {
@@ -167,6 +214,12 @@ struct Candidate {
     duties: Arc<dyn Duties>,
     standing: Arc<Mutex<Standing>>,
     leading: Option<Leading>,
+    /// It is the root because it found none, not because the first rank is here.
+    is_elected: bool,
+    /// Since when it finds no root.
+    rootless: Option<Instant>,
+    /// This rank's own end of the daemon's socket.
+    link: Arc<RankLink>,
     answers: Arc<AtomicUsize>,
     membership: Option<Membership>,
 }
@@ -178,11 +231,12 @@ impl Candidate {
             let network = self.leading.as_ref().and_then(|leading| leading.network.as_ref());
             let standing = Standing {
                 is_daemon: self.leading.is_some(),
-                is_root: network.is_some_and(|network| network.is_root),
+                is_root: network.is_some_and(Running::is_root),
                 trouble,
             };
             *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
         }
+        self.finish();
         self.leave();
     }
 
@@ -203,11 +257,11 @@ impl Candidate {
         let Some(leading) = &mut self.leading else {
             return Ok(());
         };
-        let is_root = self.plan.listen.is_some() && self.folder.is_first();
+        let is_first = self.plan.listen.is_none() || self.folder.is_first();
+        let is_root = is_first || self.is_elected;
         // A job may take longer than its keys: then all begin again, with new ones.
         let now = SystemTime::now();
-        let is_as_due =
-            |network: &Running| network.is_root == is_root && network.expires.is_none_or(|expires| now < expires);
+        let is_as_due = |network: &Running| network.is_root() == is_root && now < network.expires;
         if !leading.network.as_ref().is_some_and(is_as_due) {
             // What fails, as a full file system, is tried again with the reports.
             if leading.tried.is_some_and(|tried| tried.elapsed() < REPORT_INTERVAL) {
@@ -215,7 +269,7 @@ impl Candidate {
             }
             leading.tried = Some(Instant::now());
             leading.network = None;
-            leading.network = Some(connect(&self.plan, is_root)?);
+            leading.network = Some(connect(&self.plan, &self.folder, is_root)?);
         }
         let Some(network) = &mut leading.network else {
             return Ok(());
@@ -227,26 +281,74 @@ impl Candidate {
         let second = boottime().saturating_sub(REPORT_INTERVAL / 2).as_secs();
         if leading.reported != Some(second) {
             leading.reported = Some(second);
-            if let Some(report) = self.duties.reduce(&leading.ranks.take()) {
-                network.transport.publish(report)?;
+            if network.is_superseded() {
+                match (&network.address, is_first) {
+                    // The node with the first rank has the root, even if another one took its place meanwhile.
+                    (Some(address), true) => network.folder.set_root(address)?,
+                    _ => self.is_elected = false,
+                }
             }
+            self.rootless = network
+                .daemon
+                .is_rootless()
+                .then(|| self.rootless.unwrap_or_else(Instant::now));
+            let patience = ROOTLESS + Duration::from_millis(spread(&self.plan.node));
+            if self.rootless.is_some_and(|since| since.elapsed() > patience) {
+                (self.is_elected, self.rootless) = (true, None);
+            }
+            leading.report(&*self.duties)?;
         }
         Ok(())
+    }
+
+    /// Hands over the last sums: to the node's daemon, or as the daemon of the node to all.
+    fn finish(&mut self) {
+        let began = Instant::now();
+        let has_time = || began.elapsed() < LAST_SUMS;
+        while !self.link.is_handed_over() && has_time() {
+            if self.leading.is_none() && self.look().is_err() {
+                break;
+            }
+            std::thread::sleep(LAST_LOOK);
+        }
+        let Some(leading) = &mut self.leading else { return };
+        let Some(network) = &leading.network else { return };
+        // What was handed over is read a moment later; a new network is connected after a few round trips.
+        let is_open = || {
+            network
+                .daemon
+                .connections()
+                .iter()
+                .all(|known| *known == Connection::Open)
+        };
+        let latest = self.link.latest();
+        let is_read = || {
+            latest
+                .as_ref()
+                .is_none_or(|sums| leading.ranks.has(std::process::id(), sums))
+        };
+        while !(is_open() && is_read()) && has_time() {
+            std::thread::sleep(LAST_LOOK);
+        }
+        // What cannot be reported now is in the recordings.
+        let _ = leading.report(&*self.duties);
     }
 
     /// Leaves the daemon's part to another process of the node. The last one of the node removes what the node has. With that
     /// of the root, the job is over: its keys go, too.
     fn leave(&mut self) {
+        let own_address = |leading: &Leading| leading.network.as_ref()?.address.clone();
+        let address = self.leading.as_ref().and_then(own_address);
         let lead = self.leading.take().map(|leading| leading.lead);
         if !self.membership.take().is_some_and(Membership::is_last) {
             return;
         }
-        if self.plan.listen.is_some() {
-            let folder = Folder::of(&self.plan.jobs, &self.plan.job);
-            if self.folder.is_first() || matches!(folder.root(), Ok(None)) {
-                // What cannot be removed expires.
-                let _ = folder.remove();
-            }
+        let folder = Folder::of(&self.plan.jobs, &self.plan.job);
+        let is_first = self.plan.listen.is_none() || self.folder.is_first();
+        let is_own = |root: Option<String>| root.is_none() || root == address;
+        if is_first || folder.root().is_ok_and(is_own) {
+            // What cannot be removed expires.
+            let _ = folder.remove();
         }
         if let Some(lead) = lead.or_else(|| self.folder.try_lead().ok().flatten()) {
             lead.remove();
@@ -271,16 +373,7 @@ fn answer(duties: &Arc<dyn Duties>, answers: &Arc<AtomicUsize>, question: Questi
 }
 
 /// The network of a node's daemon.
-fn connect(plan: &Plan, is_root: bool) -> Result<Running> {
-    let Some(host) = &plan.listen else {
-        let (member, questions) = Network::new(&plan.job).node(&plan.node, plan.info.clone())?;
-        return Ok(Running {
-            transport: Arc::new(member),
-            questions,
-            is_root: false,
-            expires: None,
-        });
-    };
+fn connect(plan: &Plan, node: &NodeFolder, is_root: bool) -> Result<Running> {
     let authority = Authority::open_or_create(&plan.jobs, &plan.job, plan.limit)?;
     let folder = authority.folder().clone();
     let mut config = Config {
@@ -288,35 +381,83 @@ fn connect(plan: &Plan, is_root: bool) -> Result<Running> {
         ..Config::default()
     };
     let role = if is_root {
-        config.listen = Some(format!("{host}:0"));
+        config.listen = Some(match &plan.listen {
+            Some(host) => Listen::At(format!("{host}:0")),
+            None => Listen::Local(node.watch_socket()),
+        });
         Role::Root
     } else {
         config.report_to = Some(Address::OfFolder(folder.clone()));
+        config.renew = Some(issued(&plan.jobs, &plan.job, Role::Node, &plan.node));
         Role::Node
     };
     let (daemon, questions) = Daemon::start(&authority.issue(role, &plan.node)?, config)?;
-    if let Some(address) = daemon.address() {
-        folder.set_root(&address.to_string())?;
+    let address = match (is_root, daemon.address()) {
+        (false, _) => None,
+        (true, Some(address)) => Some(address.to_string()),
+        (true, None) => Some(local_address(&plan.node, &node.watch_socket())),
+    };
+    if let Some(address) = &address {
+        folder.set_root(address)?;
     }
     Ok(Running {
-        transport: Arc::new(daemon),
+        daemon,
         questions,
-        is_root,
-        expires: Some(authority.expires()),
+        folder,
+        address,
+        expires: authority.expires(),
     })
+}
+
+/// Signs keys with the authority that the job has then.
+fn issued(jobs: &Path, job: &Name, role: Role, name: &Name) -> Renew {
+    let (jobs, job, name) = (jobs.to_owned(), job.clone(), name.clone());
+    Arc::new(move || Authority::open(&jobs, &job)?.issue(role, &name))
+}
+
+/// A name for a process that looks on.
+fn viewer_name() -> Name {
+    let host = rustix::system::uname();
+    Name::of_text(&format!("{}-{}", host.nodename().to_string_lossy(), std::process::id()))
 }
 
 /// Watches a job of the user, as a screen does. Its root need not be there yet, or be there all the time.
 ///
 /// Errors: the job has no keys here, or they are not the user's alone.
 pub fn watch(jobs: &Path, job: &Name) -> Result<Daemon> {
-    let authority = Authority::open(jobs, job)?;
-    let host = rustix::system::uname();
-    let name = Name::of_text(&format!("{}-{}", host.nodename().to_string_lossy(), std::process::id()));
+    let renew = issued(jobs, job, Role::Viewer, &viewer_name());
     let config = Config {
         watch: vec![Address::OfFolder(Folder::of(jobs, job))],
+        renew: Some(renew.clone()),
         ..Config::default()
     };
-    let (daemon, _) = Daemon::start(&authority.issue(Role::Viewer, &name)?, config)?;
-    Ok(daemon)
+    Ok(Daemon::start(&renew()?, config)?.0)
+}
+
+/// A key with which another machine of the user can watch a job, where the job's folder is not.
+///
+/// Errors: the job has no keys here, or they are not the user's alone.
+pub fn viewer_key(jobs: &Path, job: &Name) -> Result<Key> {
+    Authority::open(jobs, job)?.issue(Role::Viewer, &viewer_name())
+}
+
+/// Watches the job of a key in a file, whose root listens at `HOST:PORT`. The file is read again when the key is refused.
+///
+/// Errors: the file has no key of a viewer, is not the user's alone, or the key has expired.
+pub fn watch_with_key(address: &str, file: &Path) -> Result<(Name, Daemon)> {
+    let key = Key::read(file)?;
+    if key.identity().role != Role::Viewer {
+        return Err(Error::NoKey {
+            path: file.to_owned(),
+            why: format!("it is of a {}, not of a viewer", key.identity().role),
+        });
+    }
+    let path = file.to_owned();
+    let config = Config {
+        watch: vec![Address::Fixed(address.to_owned())],
+        renew: Some(Arc::new(move || Key::read(&path))),
+        ..Config::default()
+    };
+    let job = key.identity().job.clone();
+    Ok((job, Daemon::start(&key, config)?.0))
 }

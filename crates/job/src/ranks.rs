@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -122,7 +122,15 @@ impl Ranks {
             .collect()
     }
 
-    /// The same for a report: the sums are not new any more, and ranks that left long ago are forgotten.
+    /// Whether these are the latest sums of the roctop of this process id.
+    pub(crate) fn has(&self, pid: u32, sums: &Bytes) -> bool {
+        let table = lock(&self.table);
+        table
+            .values()
+            .any(|rank| rank.pid == pid && rank.sums.as_ref() == Some(sums))
+    }
+
+    /// The same as [`Self::current`] for a report: the sums are not new any more, and ranks that left long ago are forgotten.
     pub fn take(&self) -> Vec<Rank> {
         let mut table = lock(&self.table);
         table.retain(|_, rank| is_shown(rank));
@@ -218,10 +226,16 @@ async fn receive(mut stream: UnixStream, id: u64, table: &Table) -> io::Result<(
     }
 }
 
+/// The latest sums, and their number.
+type Latest = Option<(u64, Bytes)>;
+
 /// The end of the socket at a rank's roctop. It finds each daemon of the node that comes.
 #[derive(Debug)]
 pub struct RankLink {
-    sums: watch::Sender<Option<Bytes>>,
+    sums: watch::Sender<Latest>,
+    /// Sums that were published, and the last of them that was written to a daemon.
+    published: AtomicU64,
+    written: Arc<AtomicU64>,
     is_connected: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -238,10 +252,12 @@ impl RankLink {
         let (stop, mut stopped) = watch::channel(false);
         let is_connected = Arc::new(AtomicBool::new(false));
         let (path, connected) = (folder.socket(), is_connected.clone());
+        let written = Arc::<AtomicU64>::default();
+        let shared = written.clone();
         let thread = std::thread::Builder::new().name("job rank".into()).spawn(move || {
             runtime.block_on(async {
                 loop {
-                    let attempt = hand_over(&path, &hello, &mut latest, &connected);
+                    let attempt = hand_over(&path, &hello, &mut latest, &connected, &shared);
                     tokio::select! {
                         _ = stopped.wait_for(|stop| *stop) => return,
                         _ = attempt => {}
@@ -256,6 +272,8 @@ impl RankLink {
         });
         Ok(Self {
             sums,
+            published: AtomicU64::new(0),
+            written,
             is_connected,
             stop,
             thread: Some(thread.map_err(Error::Start)?),
@@ -267,8 +285,19 @@ impl RankLink {
     /// Errors: they are longer than [`crate::MAX_REPORT`].
     pub fn publish(&self, sums: Bytes) -> Result<()> {
         bounded("a report", &sums, MAX_REPORT)?;
-        self.sums.send_replace(Some(sums));
+        let number = self.published.fetch_add(1, Ordering::Relaxed) + 1;
+        self.sums.send_replace(Some((number, sums)));
         Ok(())
+    }
+
+    /// What was published last.
+    pub(crate) fn latest(&self) -> Option<Bytes> {
+        self.sums.borrow().as_ref().map(|(_, sums)| sums.clone())
+    }
+
+    /// Whether a daemon has got all that was published.
+    pub fn is_handed_over(&self) -> bool {
+        self.written.load(Ordering::Relaxed) == self.published.load(Ordering::Relaxed)
     }
 
     /// Whether a daemon takes the sums.
@@ -299,8 +328,9 @@ async fn write(stream: &mut UnixStream, bytes: &Bytes) -> io::Result<()> {
 async fn hand_over(
     path: &std::path::Path,
     hello: &Bytes,
-    latest: &mut watch::Receiver<Option<Bytes>>,
+    latest: &mut watch::Receiver<Latest>,
     is_connected: &AtomicBool,
+    written: &AtomicU64,
 ) -> io::Result<()> {
     let mut stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != own_uid() {
@@ -316,8 +346,9 @@ async fn hand_over(
             changed = latest.changed() => {
                 changed.map_err(|_| io::ErrorKind::BrokenPipe)?;
                 let sums = latest.borrow_and_update().clone();
-                if let Some(sums) = sums {
+                if let Some((number, sums)) = sums {
                     write(&mut stream, &sums).await?;
+                    written.store(number, Ordering::Relaxed);
                 }
             }
             // A daemon says nothing; its end is one.

@@ -68,7 +68,7 @@ impl Server {
     }
 
     fn refused(&self, peer: &Peer, reason: Refusal) -> Status {
-        self.tree.refused(&peer.from.to_string(), reason, 1);
+        self.tree.refused(&peer.from, reason, 1);
         Status::permission_denied(format!("{reason}: this key is for {}", peer.identity.uri()))
     }
 
@@ -81,11 +81,10 @@ impl Server {
         let server = self.clone();
         tokio::spawn(async move {
             let (link, mut questions) = server.tree.open(peer.identity.clone());
-            let from = peer.from.to_string();
             let receiver = Receiver {
                 tree: &server.tree,
                 link,
-                from: &from,
+                from: &peer.from,
             };
             // A ping that finds no room is followed by the next.
             let send = |down| drop(downs.try_send(Ok(down)));
@@ -233,7 +232,7 @@ mod tests {
     use crate::message::{MAX_MESSAGE, VERSION, up};
     use crate::service::Calls;
     use crate::transport::{Event, Transport};
-    use crate::{Authority, Config, Daemon, Name};
+    use crate::{Authority, Config, Daemon, Listen, Name};
     use prost::Message;
 
     const LIMIT: Duration = Duration::from_secs(30);
@@ -270,7 +269,7 @@ mod tests {
             let authority = Authority::open_or_create(&jobs, &Name::new("77").unwrap(), LIMIT * 100).unwrap();
             let key = authority.issue(Role::Root, &Name::new("login").unwrap()).unwrap();
             let config = Config {
-                listen: Some("127.0.0.1:0".into()),
+                listen: Some(Listen::At("127.0.0.1:0".into())),
                 ..Config::default()
             };
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

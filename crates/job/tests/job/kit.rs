@@ -1,7 +1,9 @@
 //! What the tests share: a job with its folder, its processes, a relay of bytes that can stall.
 
 use bytes::Bytes;
-use roctop_job::{Address, Authority, Config, Daemon, Event, Key, Name, Questions, Role, Subscription, Transport};
+use roctop_job::{
+    Address, Authority, Config, Daemon, Event, Key, Listen, Name, Questions, Role, Subscription, Transport,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -68,7 +70,7 @@ impl Job {
 
     pub(crate) fn root_at(&self, address: &str) -> Daemon {
         let config = Config {
-            listen: Some(address.to_owned()),
+            listen: Some(Listen::At(address.to_owned())),
             ..Config::default()
         };
         Daemon::start(&self.key(Role::Root, "login"), config).unwrap().0

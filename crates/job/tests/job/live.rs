@@ -2,7 +2,7 @@
 
 use crate::kit::{Job, LIMIT, echo, event, name, wait_for, wait_for_nodes};
 use bytes::Bytes;
-use roctop_job::{Address, AnswerError, Config, Connection, Daemon, Event, Reason, Role, Transport};
+use roctop_job::{Address, AnswerError, Config, Connection, Daemon, Event, Listen, Reason, Role, Transport};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -119,7 +119,7 @@ fn relays_and_viewers_pass_reports_and_answers_on() {
     folder.set_root(&root.address().unwrap().to_string()).unwrap();
     let config = Config {
         info: Some(Bytes::from_static(b"relay")),
-        listen: Some("127.0.0.1:0".into()),
+        listen: Some(Listen::At("127.0.0.1:0".into())),
         report_to: Some(Address::OfFolder(folder.clone())),
         ..Config::default()
     };
@@ -169,7 +169,7 @@ fn a_root_that_nodes_cannot_reach_dials_them_again_and_again() {
     let daemon = |node: &str, address: &str| {
         let config = Config {
             info: Some(Bytes::new()),
-            listen: Some(address.to_owned()),
+            listen: Some(Listen::At(address.to_owned())),
             ..Config::default()
         };
         Daemon::start(&job.key(Role::Relay, node), config).unwrap()
@@ -199,7 +199,7 @@ fn all_addresses_and_keys_of_nodes_do_not_listen() {
     let job = Job::new();
     let start = |role, listen: &str| {
         let config = Config {
-            listen: Some(listen.to_owned()),
+            listen: Some(Listen::At(listen.to_owned())),
             ..Config::default()
         };
         Daemon::start(&job.key(role, "x"), config)

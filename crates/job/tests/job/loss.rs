@@ -2,7 +2,9 @@
 
 use crate::kit::{Job, LIMIT, Wire, echo, event, name, wait_for, wait_for_nodes};
 use bytes::Bytes;
-use roctop_job::{Address, Authority, Config, Connection, Daemon, Event, Reason, Role, Subscription, Transport};
+use roctop_job::{
+    Address, Authority, Config, Connection, Daemon, Event, Listen, Reason, Role, Subscription, Transport,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,7 +41,7 @@ fn process_of_a_root() {
     let Ok(jobs) = std::env::var(JOBS) else { return };
     let authority = Authority::open(jobs.as_ref(), &name("77")).unwrap();
     let config = Config {
-        listen: Some("127.0.0.1:0".into()),
+        listen: Some(Listen::At("127.0.0.1:0".into())),
         ..Config::default()
     };
     let (root, _) = Daemon::start(&authority.issue(Role::Root, &name("login")).unwrap(), config).unwrap();
