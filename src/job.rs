@@ -2,17 +2,23 @@
 //!
 //! The network is `crates/job`'s, the sums and the state are the model's (`crates/model/src/job`). Here they meet: a rank's
 //! sums are made of its store ([`member`]), the daemon of a node puts those of its ranks together ([`node`]), and the screen's
-//! state follows the reports of all nodes ([`watch`]).
+//! state follows the reports of all nodes ([`watch`]). Questions go the other way: a screen or a shell ([`asked`]) asks the daemons,
+//! which ask the roctops of their ranks.
 
+mod asked;
+mod events;
 mod member;
 mod node;
+mod pack;
 mod parts;
+mod question;
 mod watch;
 
+pub(crate) use self::asked::{AskedJob, Target};
 pub(crate) use self::member::JobMember;
 pub use self::member::JobPlan;
-pub(crate) use self::watch::Watched;
-pub use self::watch::print_jobs;
+pub(crate) use self::watch::{RankEvents, Watched, job_names};
+pub use self::watch::{print_jobs, write_key};
 
 use crate::clocks::{boottime, realtime};
 

@@ -38,6 +38,7 @@ fn asked(session: &Path, question: &str) -> Result<Duration> {
         question: question.to_owned(),
         form: Form::Json,
         follow: false,
+        rows: None,
     };
     let began = Instant::now();
     let mut response = None;

@@ -1,7 +1,7 @@
 //! What goes over the socket: a line of JSON each way. Pure.
 
 use crate::model::Snapshot;
-use crate::model::ask::{self, Answer, Question};
+use crate::model::ask::{self, Answer, MAX_LIMIT, Question};
 use crate::query;
 use crate::ui::ask::{Source, answer};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub enum Form {
     Json,
     /// CSV in base units.
     Csv,
+    /// The answer as it is, for another roctop that puts the answers of several ranks together.
+    Whole,
 }
 
 /// A request.
@@ -41,6 +43,9 @@ pub struct Request {
     /// Answer again every second, until the program ends.
     #[serde(default)]
     pub follow: bool,
+    /// Rows at most, in place of what the question says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<usize>,
 }
 
 /// A response.
@@ -104,13 +109,15 @@ pub fn written(answer: &Answer, form: Form) -> String {
         Form::Table => ask::table(answer, &mut out),
         Form::Csv => ask::csv(answer, &mut out),
         Form::Json => return ask::json(answer).to_string(),
+        Form::Whole => return serde_json::to_string(answer).unwrap_or_default(),
     };
     String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The response to a request about a snapshot.
 pub fn response(request: &Request, snap: &Arc<Snapshot>, presets: &[(String, String)]) -> Response {
-    let answered = Question::parse(&request.question, presets).and_then(|question| {
+    let answered = Question::parse(&request.question, presets).and_then(|mut question| {
+        question.limit = request.rows.map_or(question.limit, |rows| rows.clamp(1, MAX_LIMIT));
         let mut source = Source {
             snap,
             most: MAX_COUNTED,
@@ -157,6 +164,7 @@ mod tests {
             question: question.into(),
             form: Form::Csv,
             follow: false,
+            rows: None,
         };
         assert!(matches!(
             response(&asked("top kernels"), &snap, &[]),

@@ -213,6 +213,7 @@ mod tests {
                 question: question.into(),
                 form: Form::Json,
                 follow: false,
+                rows: None,
             };
             let mut found = None;
             client::ask(&self.0, &request, &mut |response| {

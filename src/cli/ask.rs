@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Options of a question.
 #[derive(Debug, Args)]
 pub struct Ask {
-    /// A recording, a directory of recordings, or a running session by its name or a process id; then the question, as 'top
-    /// kernels where dev=0 in last 10s limit 5'. The only running session if there is a question alone.
+    /// A recording, a directory of recordings, a running session by its name or a process id, or a job as job:4711; then the
+    /// question, as 'top kernels where dev=0 in last 10s limit 5'. The only running session if there is a question alone.
     #[arg(value_name = "WHERE QUESTION", required = true, num_args = 1..=2)]
     pub words: Vec<String>,
     /// Format.

@@ -6,6 +6,7 @@ use crate::ask::client;
 use crate::ask::protocol::{Form, Request, Response};
 use crate::cli::usage_error::UsageError;
 use crate::cli::{self, AskFormat};
+use crate::job::{AskedJob, Target};
 use crate::model::ask::{self, Answer, Question};
 use crate::query;
 use crate::settings::Config;
@@ -13,9 +14,12 @@ use crate::ui::ask::{Source, answer};
 use anyhow::{Result, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Records of a stretch of time that are counted again in memory; more are read from the recording.
 const MAX_COUNTED: usize = 1 << 21;
+/// Between two answers of a job to the same question.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A question that is none, and where.
 fn wrong(source: &str, column: usize, message: &str) -> UsageError {
@@ -47,6 +51,9 @@ pub fn ask(options: &cli::Ask) -> Result<u8> {
         write(&answer, options.format)?;
         return Ok(0);
     }
+    if let Some(target) = place.map(Target::of_text).transpose()?.flatten() {
+        return of_job(&target, &question, options);
+    }
     let session = the_session(place, "ask")?;
     let request = Request {
         question: source.clone(),
@@ -56,6 +63,7 @@ pub fn ask(options: &cli::Ask) -> Result<u8> {
             AskFormat::Csv => Form::Csv,
         },
         follow: options.follow,
+        rows: None,
     };
     client::ask(&session, &request, &mut |response| {
         let (text, last) = text_of(source, response)?;
@@ -68,6 +76,26 @@ pub fn ask(options: &cli::Ask) -> Result<u8> {
         Ok(options.follow && !last)
     })?;
     Ok(0)
+}
+
+/// The answers of a job's ranks; with `--follow` again every second, until all have ended.
+fn of_job(target: &Target, question: &Question, options: &cli::Ask) -> Result<u8> {
+    let job = AskedJob::find(&target.job)?;
+    loop {
+        let answer = job.ask(question, target.rank)?;
+        match options.format {
+            // A line for each.
+            AskFormat::Json if options.follow => writeln!(std::io::stdout(), "{}", ask::json(&answer))?,
+            format => write(&answer, format)?,
+        }
+        if !options.follow || !answer.is_running {
+            return Ok(0);
+        }
+        if options.format != AskFormat::Json {
+            writeln!(std::io::stdout())?;
+        }
+        std::thread::sleep(FOLLOW_INTERVAL);
+    }
 }
 
 /// The text of a response, and whether it is the last.

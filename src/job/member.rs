@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use super::parts;
+use super::question::Hello;
 use crate::cli::usage_error::UsageError;
 use crate::clocks::{boottime, realtime};
 use crate::log;
@@ -25,8 +26,8 @@ const INTERVAL: u64 = 1_000_000_000;
 pub struct JobPlan {
     job: Name,
     place: launcher::Placement,
-    /// The host name or address at which the root listens.
-    listen: String,
+    /// The host name or address at which the root listens; none for a job of one node.
+    listen: Option<String>,
     /// How long the job's keys are valid.
     limit: Duration,
 }
@@ -47,15 +48,11 @@ impl JobPlan {
             let text = "--job: no variable of a scheduler or launcher names the job; name it: --job=NAME, the same for all ranks";
             UsageError(text.to_owned())
         })?;
-        // A job of one node needs no other machine to reach it.
-        let usual = if launcher::is_one_node(variable) {
-            "127.0.0.1"
-        } else {
-            &own
-        };
+        // A job of one node has no network, unless the user names an address.
+        let usual = (!launcher::is_one_node(variable)).then_some(own);
         Ok(Self {
             job,
-            listen: host.unwrap_or(usual).to_owned(),
+            listen: host.map(str::to_owned).or(usual),
             limit: launcher::limit(variable, realtime() / 1_000_000_000).unwrap_or(DEFAULT_LIMIT),
             place,
         })
@@ -66,10 +63,10 @@ impl JobPlan {
     /// What is wrong with where this process would listen, if it has the root: other nodes cannot reach it.
     fn trouble(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let is_root = self.place.rank == 0 && !launcher::is_one_node(variable);
-        let found = (self.listen.as_str(), 0).to_socket_addrs().ok()?;
+        let listen = self.listen.as_deref()?;
+        let found = (listen, 0).to_socket_addrs().ok()?;
         let is_local = |address: SocketAddr| address.ip().is_loopback();
         (is_root && found.map(is_local).next()?).then(|| {
-            let listen = &self.listen;
             format!(
                 "{listen} is this machine's own address, which other nodes cannot reach: name one with --job-host HOST"
             )
@@ -103,10 +100,14 @@ impl JobMember {
                 node: place.node.clone(),
                 is_first: place.rank == 0,
                 limit: *limit,
-                listen: Some(listen.clone()),
+                listen: listen.clone(),
                 info: bytes::Bytes::from(place.node.to_string()),
             },
-            bytes::Bytes::from(place.rank.to_string()),
+            serde_json::to_vec(&Hello {
+                rank: place.rank,
+                session: session.to_owned(),
+            })?
+            .into(),
             Arc::new(Node::new(&place.node)),
         )?;
         // Nobody waits for it: a name may take long to resolve.

@@ -1,25 +1,33 @@
 //! The state of a job that a screen shows: it follows the reports of all nodes.
 
+use super::asked::{events_of, place_of};
+use super::events::Folder as EventsFolder;
+use super::node::boot_id;
+use super::pack::unpack;
 use super::realtime_ahead;
 use crate::cli::usage_error::UsageError;
 use crate::clocks::boottime;
 use crate::model::job::{Job, NodeClock, decode_node};
 use crate::model::{Fresh, Snapshot};
+use crate::session::sessions;
 use crate::ui::run::Shown;
+use crate::units;
 use crate::waker;
-use anyhow::{Result, anyhow};
-use roctop_job::{Clock, Daemon, Event, Folder, Name, Reason, Transport};
+use anyhow::{Result, anyhow, bail};
+use roctop_job::{Clock, Connection, Daemon, Event, Folder, Name, Reason, Transport, one_node};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How to start one.
 const START: &str = "; start one: srun roctop record --job -o runs -- ./app";
 /// Between two looks whether the screen has ended.
 const LOOK: Duration = Duration::from_millis(200);
+/// How much of a rank's past is fetched, seconds.
+const EVENTS_SECONDS: u32 = 30;
 /// Age up to which a snapshot of a job is used again, ns: reports come once a second.
 const FRESH_FOR: u64 = 400_000_000;
 
@@ -52,6 +60,15 @@ impl State {
     fn number(&mut self, node: &Name) -> u32 {
         let next = self.numbers.len() as u32;
         *self.numbers.entry(node.clone()).or_insert(next)
+    }
+
+    /// The node of a rank.
+    fn node_of(&self, rank: u32) -> Option<Name> {
+        let job = self.latest.as_ref()?.job.as_deref()?;
+        let place = job.ranks.iter().position(|row| row.rank == rank)?;
+        let number = job.node_of(place as u32)?.number;
+        let found = self.numbers.iter().find(|(_, known)| **known == number);
+        found.map(|(name, _)| name.clone())
     }
 
     /// Takes what came at `now`, CLOCK_BOOTTIME ns, when CLOCK_REALTIME was `ahead` ns ahead of it.
@@ -112,11 +129,20 @@ impl State {
     }
 }
 
+/// Where the events of a rank are.
+pub(crate) enum RankEvents {
+    /// In a session of this machine.
+    Here(PathBuf),
+    /// In a copy, which goes when this is dropped.
+    Fetched(EventsFolder),
+}
+
 /// A job that is watched.
 pub(crate) struct Watched {
+    name: Name,
     network: Daemon,
-    /// The job's folder: its last process removes it.
-    folder: PathBuf,
+    /// The job's folder, if it is on this machine: its last process removes it.
+    folder: Option<PathBuf>,
     state: Mutex<State>,
 }
 
@@ -125,21 +151,49 @@ impl Watched {
     ///
     /// Errors: there is no such job, or its keys are not the user's alone.
     pub(crate) fn find(name: &str) -> Result<Self> {
-        let job = Name::new(name).map_err(|error| UsageError(error.to_string()))?;
-        let jobs = roctop_job::jobs(&variable)?;
-        let network = roctop_job::watch(&jobs, &job).map_err(|error| {
-            let others = known(&jobs);
-            anyhow!(error).context(if others.is_empty() {
-                format!("no job of yours runs here{START}")
-            } else {
-                format!("your jobs here: {}", others.join(", "))
-            })
-        })?;
+        let (job, network) = network(name)?;
         Ok(Self {
             network,
-            folder: Folder::of(&jobs, &job).path().to_owned(),
+            folder: Some(Folder::of(&roctop_job::jobs(&variable)?, &job).path().to_owned()),
             state: Mutex::new(State::new(&job)),
+            name: job,
         })
+    }
+
+    /// The job of a key in a file, whose root listens at `HOST:PORT`: where no home directory is shared.
+    ///
+    /// Errors: the file has no key, is not the user's alone, or the key has expired.
+    pub(crate) fn connect(address: &str, key: &Path) -> Result<Self> {
+        let (job, network) = roctop_job::watch_with_key(address, key)?;
+        Ok(Self {
+            network,
+            folder: None,
+            state: Mutex::new(State::new(&job)),
+            name: job,
+        })
+    }
+
+    /// The job.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The events of a rank: its session if that is on this machine, else its last events, fetched from its node. It takes
+    /// seconds.
+    ///
+    /// Errors: the rank is not known or has ended, or its node does not answer.
+    pub(crate) fn events_of(&self, rank: u32) -> Result<RankEvents> {
+        let Some(node) = self.lock().node_of(rank) else {
+            bail!("it is not known");
+        };
+        let place = place_of(&self.network, &node, rank)?;
+        if place.boot == boot_id() && sessions().iter().any(|session| session.path == place.session) {
+            return Ok(RankEvents::Here(place.session));
+        }
+        let packed = events_of(&self.network, &node, rank, EVENTS_SECONDS)?;
+        let folder = EventsFolder::new()?;
+        unpack(&packed, &folder.recording())?;
+        Ok(RankEvents::Fetched(folder))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -168,15 +222,27 @@ impl Watched {
 
     /// Without its folder the job has ended.
     fn end_if_over(&self) {
-        if matches!(self.folder.try_exists(), Ok(false)) {
+        let folder = self.folder.as_ref();
+        if folder.is_some_and(|folder| matches!(folder.try_exists(), Ok(false))) {
             let state = &mut *self.lock();
             state.is_new |= state.job.over();
         }
     }
 
-    /// What the user is to know of connections and reports that were not taken.
+    /// What the user is to know of connections and reports that were not taken, and of a root that is not reached.
     pub(crate) fn troubles(&self) -> Vec<String> {
-        self.lock().troubles()
+        let failed = self
+            .network
+            .connections()
+            .into_iter()
+            .filter_map(|connection| match connection {
+                Connection::Failed(why) => Some(format!("the job's root is not reached: {why}")),
+                Connection::Pending | Connection::Open => None,
+            });
+        // A job that has ended has no root.
+        let is_over = matches!(self.folder.as_ref().map(|folder| folder.try_exists()), Some(Ok(false)));
+        let failed = failed.filter(|_| !is_over);
+        self.lock().troubles().into_iter().chain(failed).collect()
     }
 }
 
@@ -199,6 +265,16 @@ impl Shown for Watched {
     }
 }
 
+/// The network of a job of the user.
+///
+/// Errors: there is no such job, or its keys are not the user's alone.
+pub(super) fn network(name: &str) -> Result<(Name, Daemon)> {
+    let job = Name::new(name).map_err(|error| UsageError(error.to_string()))?;
+    let jobs = roctop_job::jobs(&variable)?;
+    let network = roctop_job::watch(&jobs, &job).map_err(|error| unknown(error, &jobs))?;
+    Ok((job, network))
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -208,12 +284,52 @@ fn known(jobs: &Path) -> Vec<String> {
     folders.iter().map(|folder| folder.job().to_string()).collect()
 }
 
+/// Names of the user's jobs; none if their folder cannot be read.
+pub(crate) fn job_names() -> Vec<String> {
+    roctop_job::jobs(&variable).map_or_else(|_| Vec::new(), |jobs| known(&jobs))
+}
+
+/// Writes a key of a job for another machine, and how it is used.
+///
+/// Errors: there is no such job, it has no network, or the file is there or cannot be written.
+pub fn write_key(name: &str, file: &Path, out: &mut dyn std::io::Write) -> Result<()> {
+    let job = Name::new(name).map_err(|error| UsageError(error.to_string()))?;
+    let jobs = roctop_job::jobs(&variable)?;
+    let key = roctop_job::viewer_key(&jobs, &job).map_err(|error| unknown(error, &jobs))?;
+    let Some(root) = Folder::of(&jobs, &job).root()? else {
+        bail!("no root of job {job} has written its address yet");
+    };
+    if let Some(host) = one_node(&root) {
+        bail!("job {job} has one node, {host}, and no network; 'roctop record --job --job-host HOST' gives it one");
+    }
+    key.write(file)?;
+    let seconds = key.expires().duration_since(SystemTime::now()).unwrap_or_default();
+    writeln!(
+        out,
+        "roctop job --connect {root} --key {}\nthe key is valid for {}; who has it can watch the job and ask its ranks",
+        file.display(),
+        units::duration(u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX))
+    )?;
+    Ok(())
+}
+
+/// The error of a job that has no keys here.
+fn unknown(error: roctop_job::Error, jobs: &Path) -> anyhow::Error {
+    let others = known(jobs);
+    anyhow!(error).context(if others.is_empty() {
+        format!("no job of yours runs here{START}")
+    } else {
+        format!("your jobs here: {}", others.join(", "))
+    })
+}
+
 /// The user's jobs as a table.
 pub fn print_jobs(out: &mut dyn std::io::Write) -> Result<()> {
     let jobs = roctop_job::jobs(&variable)?;
     let mut text = String::new();
     for folder in roctop_job::list(&jobs)? {
         let root = folder.root()?.unwrap_or_else(|| "no root yet".to_owned());
+        let root = one_node(&root).map_or(root.clone(), |host| format!("{host}, its only node"));
         let _ = writeln!(text, "{:<24} {root}", folder.job().to_string());
     }
     if text.is_empty() {

@@ -5,6 +5,7 @@ use super::transport::Lines;
 use crate::ask::client;
 use crate::ask::protocol::{Form, Request, Response};
 use crate::commands::ask::of_recordings;
+use crate::job::AskedJob;
 use crate::model::ask::tool::{self, Call, CallError, INSTRUCTIONS, MAX_ROWS, TOOLS, UNTRUSTED};
 use crate::model::ask::{self, Question};
 use anyhow::{Result, bail};
@@ -79,12 +80,14 @@ fn answer(call: Call, sources: &Sources, presets: &[(String, String)]) -> Result
         Err(error) => bail!("{}", wrong(error.column, &error.message)),
     };
     let found = match sources.find(source.as_deref())? {
+        Place::Job(target) => ask::json(&AskedJob::find(&target.job)?.ask(&parsed, target.rank)?),
         Place::Recordings(paths) => ask::json(&of_recordings(&paths, &parsed)?),
         Place::Session(session) => {
             let request = Request {
                 question: question.clone(),
                 form: Form::Json,
                 follow: false,
+                rows: None,
             };
             let mut found = None;
             client::ask(&session, &request, &mut |response| {

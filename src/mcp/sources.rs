@@ -1,5 +1,6 @@
-//! What can be asked: the user's own sessions, and recordings below directories that the user has named.
+//! What can be asked: the user's own sessions and jobs, and recordings below directories that the user has named.
 
+use crate::job::{Target, job_names};
 use crate::model::ask::tool::{UNTRUSTED, untrusted};
 use crate::recording::{MANIFEST, Recording};
 use crate::session::sessions;
@@ -28,6 +29,8 @@ pub(super) enum Place {
     Session(PathBuf),
     /// Recordings, as one.
     Recordings(Vec<PathBuf>),
+    /// The ranks of a job of the user.
+    Job(Target),
 }
 
 impl Sources {
@@ -60,6 +63,9 @@ impl Sources {
                 count => bail!("{count} sessions are running; name a source that 'list' has"),
             };
         };
+        if let Some(target) = Target::of_text(source)? {
+            return Ok(Place::Job(target));
+        }
         if let Some(path) = self.below(source)? {
             return Ok(Place::Recordings(recordings(&path)?));
         }
@@ -102,6 +108,9 @@ impl Sources {
             let processes = processes.map(|(pid, command)| json!({ "pid": pid, "command": untrusted(command) }));
             json!({ "source": session.name(), "processes": processes.collect::<Vec<_>>() })
         });
+        let jobs = job_names()
+            .into_iter()
+            .map(|job| json!({ "source": format!("job:{job}") }));
         let (found, is_all) = self.recordings();
         let recordings = found.iter().filter_map(|path| {
             let recording = Recording::open(path).ok()?;
@@ -116,6 +125,7 @@ impl Sources {
         json!({
             "untrusted": UNTRUSTED,
             "sessions": running.collect::<Vec<_>>(),
+            "jobs": jobs.collect::<Vec<_>>(),
             "recordings": recordings.collect::<Vec<_>>(),
             "directories": self.directories.iter().map(|path| untrusted(&path.to_string_lossy())).collect::<Vec<_>>(),
             "complete": is_all,

@@ -5,12 +5,13 @@
 
 mod answer;
 mod id;
+pub mod of_job;
 mod question;
 mod time;
 pub mod tool;
 mod write;
 
-pub use self::answer::{Answer, Basis, Cell, Column, Loss, Row, SCHEMA, Unit, Window};
+pub use self::answer::{Answer, Basis, Cell, Column, Loss, Order, Row, SCHEMA, Unit, Window};
 pub use self::id::{Id, IdError, Kind};
 pub use self::question::{Clause, Compared, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION, Question, Slow, Top, Verb, When};
 pub use self::time::window;

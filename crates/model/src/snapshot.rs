@@ -24,7 +24,7 @@ use roctop_trace::item::{
 };
 
 /// Source of the items.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Mode {
     /// A running program.
     #[default]

@@ -14,7 +14,7 @@ use super::widgets::table::{self, AnswerRow, Scene};
 use super::{Grouping, Pane, Ui, columns};
 use roctop_model::analysis::collectives as words;
 use roctop_model::ask::{
-    Answer, Basis, Cell, Clause, Column, Compared, Id, Question, Row, Top, Unit, Verb, window as asked_window,
+    Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, window as asked_window,
 };
 use roctop_model::query::Error;
 use roctop_model::{Counted, Snapshot};
@@ -218,6 +218,15 @@ impl Asking<'_> {
         Ok(())
     }
 
+    /// The rows are in the order of a list.
+    fn order(&mut self, pane: Pane) {
+        let sort = self.ui.tables[pane as usize].sort;
+        self.answer.order = Some(Order {
+            column: sort.column.unwrap_or_else(|| pane.list().sort()).name().to_owned(),
+            is_ascending: sort.ascending,
+        });
+    }
+
     fn top(&mut self, top: Top) -> Result<(), Error> {
         let pane = match top {
             Top::Kernels => Pane::Kernels,
@@ -287,6 +296,7 @@ impl Asking<'_> {
             id: Some(Id::of_row(pane.word(), &row.name.0, row.name.1)),
             cells: row.cells,
         });
+        self.order(pane);
         self.answer.columns = columns;
         self.answer.rows = rows.collect();
         self.answer.count = count;
@@ -377,6 +387,10 @@ impl Asking<'_> {
         let answered = table::answer_rows::<running::RunningTable>(&scene, &rows, &shown, self.question.limit);
         let count = rows.len();
         self.answer.columns = columns.into_iter().map(|column| column.1).collect();
+        self.answer.order = Some(Order {
+            column: "Age_ns".into(),
+            is_ascending: false,
+        });
         self.answer.rows = answered
             .into_iter()
             .map(|row| Row {

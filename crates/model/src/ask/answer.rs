@@ -4,12 +4,13 @@ use super::id::Id;
 use crate::Mode;
 use crate::snapshot::Snapshot;
 use roctop_trace::item::{LossReason, Nanos, Span};
+use serde::{Deserialize, Serialize};
 
 /// Version of the answers' schema, docs/ask.schema.json.
 pub const SCHEMA: u32 = 1;
 
 /// What a column has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Texts, some of the traced program.
     Text,
@@ -62,7 +63,7 @@ impl Unit {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name in files.
     pub name: String,
@@ -75,7 +76,7 @@ pub struct Column {
 }
 
 /// A value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Cell {
     /// Not known.
     None,
@@ -98,7 +99,7 @@ impl Cell {
 }
 
 /// A row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// What the screen opens.
     pub id: Option<Id>,
@@ -107,7 +108,7 @@ pub struct Row {
 }
 
 /// The time that an answer is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Begin and end, CLOCK_BOOTTIME ns.
     pub span: Span,
@@ -118,7 +119,7 @@ pub struct Window {
 }
 
 /// What an answer's numbers rest on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Basis {
     /// All records.
     #[default]
@@ -138,10 +139,20 @@ impl Basis {
             Self::Seconds => "sums by second",
         }
     }
+
+    /// That of an answer which rests on both.
+    #[must_use]
+    pub const fn weaker(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Records, other) => other,
+            (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
+            _ => Self::Seconds,
+        }
+    }
 }
 
 /// Records that a process lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// Its process id.
     pub pid: u32,
@@ -151,8 +162,17 @@ pub struct Loss {
     pub records: u64,
 }
 
+/// The column that sorts the rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Its name.
+    pub column: String,
+    /// Smallest first.
+    pub is_ascending: bool,
+}
+
 /// An answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// The question, as typed.
     pub question: String,
@@ -160,6 +180,8 @@ pub struct Answer {
     pub title: String,
     /// Where the records come from.
     pub mode: Mode,
+    /// Whether it is put together of the ranks of a job.
+    pub is_of_job: bool,
     /// Whether the program goes on.
     pub is_running: bool,
     /// The time that it is about.
@@ -172,6 +194,8 @@ pub struct Answer {
     pub lost: Vec<Loss>,
     /// The columns.
     pub columns: Vec<Column>,
+    /// What sorts the rows, if a column does.
+    pub order: Option<Order>,
     /// The rows, cut to the limit.
     pub rows: Vec<Row>,
     /// Number of rows without the limit.
@@ -197,6 +221,7 @@ impl Answer {
             question: question.to_owned(),
             title: snap.title.to_string(),
             mode: snap.mode,
+            is_of_job: false,
             is_running: snap.is_running(),
             window: Window {
                 span: Span {
@@ -216,6 +241,7 @@ impl Answer {
             }),
             lost: lost.collect(),
             columns: Vec::new(),
+            order: None,
             rows: Vec::new(),
             count: 0,
             notes: Vec::new(),

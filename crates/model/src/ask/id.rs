@@ -27,8 +27,9 @@ impl Kind {
     ];
 }
 
-/// An id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An id. Files have its text.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Id {
     /// A row of a list of the screen, by what it is called: `kernels:3fa9c2d17b`.
     Row(String, u64),
@@ -72,6 +73,20 @@ impl fmt::Display for Id {
             }
             Self::Stretch(span) => write!(out, "span:{}-{}", span.begin, span.end),
         }
+    }
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for Id {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
     }
 }
 

@@ -226,7 +226,11 @@ pub fn json(answer: &Answer) -> Value {
         "schema": SCHEMA,
         "question": answer.question,
         "source": {
-            "kind": if answer.mode == Mode::Live { "session" } else { "recording" },
+            "kind": match answer.mode {
+                _ if answer.is_of_job => "job",
+                Mode::Live => "session",
+                Mode::Replay => "recording",
+            },
             "title": answer.title,
             "running": answer.is_running,
         },

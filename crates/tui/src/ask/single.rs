@@ -9,7 +9,7 @@ use crate::tab::instances::{Launch, LaunchTable};
 use crate::tab::kernels;
 use crate::tab::transfers::{self, TransferTable};
 use crate::widgets::table::{self, Table};
-use roctop_model::ask::{Basis, Cell, Column, Id, Kind, Row, Slow, Unit};
+use roctop_model::ask::{Basis, Cell, Column, Id, Kind, Order, Row, Slow, Unit};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{KernelId, TextId};
 use std::cmp::Reverse;
@@ -118,6 +118,10 @@ pub(super) fn slowest(asking: &mut Asking<'_>, slow: Slow) {
         }
     }
     asking.answer.columns = columns;
+    asking.answer.order = Some(Order {
+        column: "Duration_ns".into(),
+        is_ascending: false,
+    });
     asking.answer.rows = cells
         .into_iter()
         .zip(&found)

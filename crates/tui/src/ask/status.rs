@@ -4,7 +4,7 @@ use super::Asking;
 use crate::Pane;
 use crate::tab::processes;
 use roctop_model::Snapshot;
-use roctop_model::ask::{Cell, Row, Unit};
+use roctop_model::ask::{Cell, Order, Row, Unit};
 use roctop_model::snapshot;
 use roctop_trace::item::OperationId;
 use roctop_trace::units;
@@ -29,6 +29,13 @@ pub(super) fn errors(asking: &mut Asking<'_>) {
     }
     asking.answer.count = rows.len();
     asking.answer.columns = columns;
+    asking.order(Pane::Operations);
+    if asking.question.by.is_none() {
+        asking.answer.order = Some(Order {
+            column: "Errors".into(),
+            is_ascending: false,
+        });
+    }
     asking.column("Last_Error", Unit::Text, 1);
     asking.column("Last_Error_Code", Unit::Number, 5);
     let snap = asking.snap.clone();
