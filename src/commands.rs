@@ -16,7 +16,7 @@ use crate::counters::plan;
 use crate::counters::request::{Mode, Request};
 use crate::doctor;
 use crate::item::Exit;
-use crate::job::{JobPlan, print_jobs};
+use crate::job::{JobPlan, Watched, print_jobs, write_key};
 use crate::keep::{Keeping, request};
 use crate::live;
 use crate::live::ingest::Gauging;
@@ -333,9 +333,16 @@ fn passes(
 
 /// `roctop job`: all ranks of a job on one screen, or the user's jobs.
 pub fn watch_job(options: &cli::Job) -> Result<u8> {
-    match &options.id {
-        Some(id) => live::watch_job(id, &options.look)?,
-        None => print_jobs(&mut std::io::stdout().lock())?,
+    let out = &mut std::io::stdout();
+    match (
+        &options.id,
+        &options.write_key,
+        options.connect.as_ref().zip(options.key.as_ref()),
+    ) {
+        (_, _, Some((address, key))) => live::watch_job(Watched::connect(address, key)?, &options.look)?,
+        (Some(id), Some(file), None) => write_key(id, file, out)?,
+        (Some(id), None, None) => live::watch_job(Watched::find(id)?, &options.look)?,
+        (None, ..) => print_jobs(out)?,
     }
     Ok(0)
 }

@@ -17,7 +17,7 @@ mod thread_times;
 mod watched;
 
 pub use self::attached::attach;
-pub use self::job::watch_job;
+pub(crate) use self::job::watch_job;
 pub use self::launched::live;
 pub use self::replay::replay;
 

@@ -292,8 +292,8 @@ pub struct Record {
         help_heading = "Job"
     )]
     pub job: Option<String>,
-    /// Host name or address at which the node of rank 0 listens for the others. [default: its host name; 127.0.0.1 for a job
-    /// of one node]
+    /// Host name or address at which the node of rank 0 listens for the others. [default: its host name; a job of one
+    /// node has no network]
     #[arg(long, value_name = "HOST", requires = "job", help_heading = "Job")]
     pub job_host: Option<String>,
     #[command(flatten)]

@@ -28,6 +28,31 @@ pub struct Job {
     /// The job: the scheduler's number, or the name after --job=; without one, the user's jobs are listed.
     #[arg(value_name = "ID")]
     pub id: Option<String>,
+    /// Write a key of the job to FILE: with it, a machine that does not share your home directory can watch the job.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "id",
+        help_heading = "Without a shared home directory"
+    )]
+    pub write_key: Option<PathBuf>,
+    /// Watch the job whose root listens there.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        requires = "key",
+        conflicts_with = "id",
+        help_heading = "Without a shared home directory"
+    )]
+    pub connect: Option<String>,
+    /// The file that --write-key wrote.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "connect",
+        help_heading = "Without a shared home directory"
+    )]
+    pub key: Option<PathBuf>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,

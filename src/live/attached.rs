@@ -23,6 +23,11 @@ use std::sync::atomic::Ordering;
 
 /// Shows a session that another roctop runs. Its program and its rings are left alone.
 pub fn attach(session: &Path, options: &Attach) -> Result<()> {
+    attach_from(session, options, None)
+}
+
+/// As [`attach`]; `back` is what the screen is of, if it was opened from a job's screen.
+pub(super) fn attach_from(session: &Path, options: &Attach, back: Option<String>) -> Result<()> {
     let screen_look = appearance(&options.look)?;
     // What its roctop writes there at the end can be read when the session is gone.
     let control = SessionDir::open(session)?;
@@ -53,6 +58,7 @@ pub fn attach(session: &Path, options: &Attach) -> Result<()> {
         detached: Detached {
             attached: true,
             output: Some("the roctop that started it".into()),
+            back,
             ..Detached::default()
         },
         ..screen_look.settings

@@ -125,6 +125,7 @@ impl EffectRunner {
             | Effect::Type(_)
             | Effect::Detach
             | Effect::StopApp
+            | Effect::OpenRank(_)
             | Effect::Quit => LoopControl::Continue,
         }
     }

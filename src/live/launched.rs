@@ -109,6 +109,7 @@ fn settings_of(settings: Settings, run: &Run) -> Settings {
                 Output::File(path) => Some(format!("{} (--app-io)", path.display())),
                 _ => None,
             },
+            back: None,
         },
         ..settings
     }

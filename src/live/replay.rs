@@ -23,13 +23,27 @@ use std::sync::atomic::Ordering;
 /// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
 /// their beginning; `at` is what the screen goes to.
 pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>, at: Option<Id>) -> Result<()> {
+    replay_from(recordings, look, range, at, None)
+}
+
+/// As [`replay`]; `back` is what the screen is of, if it was opened from a job's screen.
+pub(super) fn replay_from(
+    recordings: Vec<Recording>,
+    look: &Look,
+    range: Option<(Nanos, Nanos)>,
+    at: Option<Id>,
+    back: Option<String>,
+) -> Result<()> {
     let mut screen_look = appearance(look)?;
     screen_look.settings.at = at;
+    screen_look.settings.detached.back = back;
     let tty = open_terminal()?;
     let paths: Vec<PathBuf> = recordings.iter().map(|recording| recording.path().to_owned()).collect();
     let title = recordings.iter().map(|recording| {
         let path = recording.path().display();
         match recording.trigger() {
+            // Its path is that of a copy.
+            _ if screen_look.settings.detached.back.is_some() => recording.command().join(" "),
             Some(trigger) => format!("{path}: {}", trigger.line()),
             None => path.to_string(),
         }

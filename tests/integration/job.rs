@@ -1,7 +1,11 @@
 //! A job from outside: ranks that report to it, the screen that shows all of them, what remains of it.
 
+mod namespaces;
+
 use crate::kit::directory::place;
 use crate::kit::terminal::Terminal;
+use serde_json::{Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -38,22 +42,23 @@ impl Job {
 
     /// Starts a rank of `size`, which works for a few seconds.
     fn start(&self, rank: u32, size: u32, seconds: &str) -> Child {
+        self.start_on(size, rank, size, seconds)
+    }
+
+    /// The same for a rank of a node with `local` of all ranks.
+    fn start_on(&self, local: u32, rank: u32, size: u32, seconds: &str) -> Child {
         let mut command = Command::new(OWN);
         let recording = self.place.join(format!("rank{rank}"));
-        command.args([
-            "record",
-            "--job",
-            "-o",
-            recording.to_str().unwrap(),
-            "--",
-            OWN,
-            "__demo",
-        ]);
+        command.args(["record", "--job"]);
+        if local < size {
+            command.args(["--job-host", "127.0.0.1"]);
+        }
+        command.args(["-o", recording.to_str().unwrap(), "--", OWN, "__demo"]);
         for (name, value) in [
             ("RANK", rank),
             ("SIZE", size),
             ("LOCAL_RANK", rank),
-            ("LOCAL_SIZE", size),
+            ("LOCAL_SIZE", local),
         ] {
             command.env(format!("OMPI_COMM_WORLD_{name}"), value.to_string());
         }
@@ -76,10 +81,36 @@ impl Job {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Whether the root has written where it listens.
+    fn has_root(&self) -> bool {
+        self.keys().join("root").exists()
+    }
+
     fn screen(&self) -> Terminal {
         let state = self.state();
         let variables = [("XDG_STATE_HOME", state.to_str().unwrap())];
         Terminal::start(&self.place, 120, 36, &["job", &self.name], &variables)
+    }
+
+    /// Asks `job:NAME` and what is behind it.
+    fn ask(&self, behind: &str, question: &str) -> Output {
+        let place = format!("job:{}{behind}", self.name);
+        let mut command = Command::new(OWN);
+        command.args(["ask", &place, question, "--format", "json"]);
+        command
+            .env("XDG_STATE_HOME", self.state())
+            .env("ROCTOP_CONFIG", "/dev/null");
+        command.output().unwrap()
+    }
+
+    /// The answer, with its rows.
+    fn answer(&self, behind: &str, question: &str) -> (Value, Vec<Value>) {
+        let output = self.ask(behind, question);
+        assert!(output.status.success(), "{question}: {output:?}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = answer["rows"].as_array().unwrap().iter();
+        let values = rows.map(|row| row["values"].clone()).collect();
+        (answer, values)
     }
 }
 
@@ -103,6 +134,16 @@ fn end(child: Child) -> Output {
     output
 }
 
+/// The same for ranks of a job with several nodes, whose root listens at this machine's own address.
+fn end_all(ranks: Vec<Child>) {
+    for rank in ranks {
+        let output = rank.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_hint = |line: &str| line.contains("--job-host HOST");
+        assert!(output.status.success() && text.lines().all(is_hint), "{output:?}");
+    }
+}
+
 /// Mode bits of a file.
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::MetadataExt;
@@ -115,7 +156,7 @@ fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
     let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3, "12")).collect();
     wait_for("the job's keys", || job.list().contains(&job.name));
     assert_eq!((mode(&job.keys()), mode(&job.node())), (0o700, 0o700));
-    wait_for("the root's address", || job.list().contains("127.0.0.1:"));
+    wait_for("the root's address", || job.has_root());
     let mut screen = job.screen();
     let shown = screen.wait("three ranks", |text| has_line(text, "3 ranks live"));
     assert!(shown.contains("1 node"), "{shown}");
@@ -140,10 +181,232 @@ fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
 }
 
 #[test]
+fn a_question_to_a_job_is_answered_by_its_ranks() {
+    let job = Job::new("asked");
+    let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3, "20")).collect();
+    wait_for("the root's address", || job.has_root());
+    // The first answers may come from fewer ranks.
+    wait_for("an answer of three ranks", || {
+        let output = job.ask("", "top kernels limit 2");
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("\"Ranks\": 3")
+    });
+    let (answer, rows) = job.answer("", "top kernels limit 2");
+    assert_eq!(
+        (answer["source"]["kind"].as_str(), rows.len()),
+        (Some("job"), 2),
+        "{answer:#}"
+    );
+    assert!(rows[0]["Most_Rank"].as_u64().unwrap() < 3 && rows[0]["StdDev_ns"].is_null());
+    assert!(rows[0]["Most"].as_f64() < rows[0]["Total_ns"].as_f64(), "{rows:?}");
+    let (_, rows) = job.answer("", "slowest limit 9");
+    let of = |row: &Value| row["Rank"].as_u64().unwrap();
+    let durations: Vec<u64> = rows.iter().map(|row| row["Duration_ns"].as_u64().unwrap()).collect();
+    assert!(rows.len() == 9 && durations.is_sorted_by(|a, b| a >= b), "{rows:?}");
+    let (_, rows) = job.answer("", "top kernels by rank limit 1");
+    assert_eq!((rows.len(), of(&rows[0])), (1, 0));
+    let (_, rows) = job.answer("", "status");
+    assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), [0, 1, 2]);
+    let (answer, rows) = job.answer("/2", "top calls limit 3");
+    assert!(
+        rows.iter().all(|row| row["Ranks"] == 1 && row["Most_Rank"] == 2),
+        "{answer:#}"
+    );
+    let error = |behind: &str, question: &str| {
+        let output = job.ask(behind, question);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = error("", "top kernels by nothing");
+    assert!(code == Some(2) && text.contains("column 16"), "{text}");
+    let (code, text) = error("/7", "status");
+    assert!(code == Some(1) && text.contains("there is no rank 7"), "{text}");
+    let (code, text) = error("/x", "status");
+    assert!(code == Some(2) && text.contains("is no rank"), "{text}");
+    assert!(asked_by_a_model(&job).contains("\"Ranks\":3"));
+    for rank in ranks {
+        end(rank);
+    }
+    let (code, text) = error("", "status");
+    assert!(code == Some(1) && text.contains("no job of yours runs here"), "{text}");
+}
+
+/// What `roctop mcp` says of the kernels of a job, which it lists.
+fn asked_by_a_model(job: &Job) -> String {
+    let mut command = Command::new(OWN);
+    command
+        .arg("mcp")
+        .env("XDG_STATE_HOME", job.state())
+        .env("ROCTOP_CONFIG", "/dev/null");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let source = format!("job:{}", job.name);
+    let hello =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let call = |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments });
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("list", json!({})) }),
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call",
+            "params": call("top", json!({ "source": source, "of": "kernels", "limit": 2 })) }),
+    ];
+    let mut input = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(input, "{line}").unwrap();
+    }
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    for _ in 0..3 {
+        std::io::BufRead::read_line(&mut output, &mut text).unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert!(text.contains(&format!("{{\"source\":\"{source}\"}}")), "{text}");
+    text
+}
+
+/// Goes from the job's screen to a rank's own views, which show this kernel, and back.
+fn visits_a_rank(screen: &mut Terminal, ranks: &str, kernel: &str) {
+    screen.wait("all ranks", |text| has_line(text, ranks));
+    // The first row of the list of ranks.
+    screen.keys("\r");
+    let shown = screen.wait("a rank's own screen", |text| text.contains("esc back"));
+    assert!(shown.contains("rank 0 of job"), "{shown}");
+    screen.keys("3");
+    screen.wait("its kernels", |text| text.contains("KERNEL") && text.contains(kernel));
+    // The first esc may close something.
+    screen.keys_until("\u{1b}", "the job again", |text| has_line(text, ranks));
+}
+
+#[test]
+fn enter_shows_a_ranks_own_events_and_esc_goes_back() {
+    let job = Job::new("entered");
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2, "25")).collect();
+    wait_for("the root's address", || job.has_root());
+    let mut screen = job.screen();
+    visits_a_rank(&mut screen, "2 ranks live", "Cijk");
+    screen.keys("q");
+    assert!(screen.end().success());
+    for rank in ranks {
+        end(rank);
+    }
+}
+
+/// Whether this user may have a file system of its own, as a machine has.
+fn may_unshare() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "mount", "-t", "tmpfs", "none", "/dev/shm"]);
+    let is_allowed = command.output().is_ok_and(|output| output.status.success());
+    if !is_allowed {
+        println!("skipped: no mount namespaces for this user (unshare -rm)");
+    }
+    is_allowed
+}
+
+#[test]
+fn events_of_a_rank_elsewhere_are_fetched() {
+    if !may_unshare() {
+        return;
+    }
+    let job = Job::new("fetched");
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2, "25")).collect();
+    wait_for("the root's address", || job.has_root());
+    // A screen that sees no session of this machine.
+    let shell = format!("mount -t tmpfs none /dev/shm && exec {OWN} job {}", job.name);
+    let (state, own) = (job.state(), job.place.join("tmp"));
+    std::fs::create_dir(&own).unwrap();
+    let variables = [
+        ("XDG_STATE_HOME", state.to_str().unwrap()),
+        ("TMPDIR", own.to_str().unwrap()),
+    ];
+    let arguments = ["-rm", "sh", "-c", &shell];
+    let mut screen = Terminal::start_program(&job.place, 120, 36, "unshare", &arguments, &variables);
+    visits_a_rank(&mut screen, "2 ranks live", "Cijk");
+    screen.keys("q");
+    assert!(screen.end().success());
+    assert_eq!(
+        std::fs::read_dir(&own).unwrap().count(),
+        0,
+        "a copy of the events remains"
+    );
+    end_all(ranks);
+}
+
+/// Ports of TCP at which a process listens.
+fn listening(pid: u32) -> usize {
+    let sockets = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let inodes: Vec<String> = sockets
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let tables =
+        ["tcp", "tcp6"].map(|table| std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default());
+    let rows = tables.iter().flat_map(|table| table.lines().skip(1));
+    let words = rows.map(|row| row.split_whitespace().collect::<Vec<_>>());
+    // State 0A is LISTEN.
+    words
+        .filter(|words| words[3] == "0A" && inodes.iter().any(|inode| inode == words[9]))
+        .count()
+}
+
+#[test]
+fn a_job_of_one_node_has_no_network() {
+    let job = Job::new("local");
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2, "8")).collect();
+    wait_for("the root's address", || job.has_root());
+    let mut screen = job.screen();
+    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
+    assert_eq!(ranks.iter().map(|rank| listening(rank.id())).sum::<usize>(), 0);
+    assert!(job.list().contains("its only node"), "{}", job.list());
+    let mut command = Command::new(OWN);
+    command
+        .args(["job", &job.name, "--write-key", "key"])
+        .current_dir(&job.place);
+    let output = command.env("XDG_STATE_HOME", job.state()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("--job-host"), "{text}");
+    screen.keys("q");
+    assert!(screen.end().success());
+    for rank in ranks {
+        end(rank);
+    }
+}
+
+#[test]
+fn a_key_in_a_file_is_enough_to_watch_a_job() {
+    let job = Job::new("key");
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2, "15")).collect();
+    wait_for("the root's address", || job.has_root());
+    assert_eq!(ranks.iter().map(|rank| listening(rank.id())).sum::<usize>(), 1);
+    let mut command = Command::new(OWN);
+    command
+        .args(["job", &job.name, "--write-key", "key"])
+        .current_dir(&job.place);
+    let output = command.env("XDG_STATE_HOME", job.state()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(mode(&job.place.join("key")), 0o600);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().next().unwrap();
+    let words: Vec<&str> = line.split(' ').collect();
+    assert!(
+        words.len() == 6 && words[..3] == ["roctop", "job", "--connect"],
+        "{line}"
+    );
+    // Where no folder of the job is.
+    let variables = [("XDG_STATE_HOME", "/nonexistent"), ("HOME", "/nonexistent")];
+    let mut screen = Terminal::start(&job.place, 120, 36, &words[1..], &variables);
+    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
+    screen.keys("q");
+    assert!(screen.end().success());
+    end_all(ranks);
+}
+
+#[test]
 fn a_killed_daemon_is_replaced_and_the_job_goes_on() {
     let job = Job::new("killed");
     let mut first = job.start(0, 2, "6");
-    wait_for("the job's keys", || job.list().contains("127.0.0.1:"));
+    wait_for("the job's keys", || job.has_root());
     let second = job.start(1, 2, "25");
     let mut screen = job.screen();
     screen.wait("two ranks", |text| has_line(text, "2 ranks live"));

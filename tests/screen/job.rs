@@ -13,7 +13,7 @@ use roctop::model::{Mode, Snapshot};
 use roctop::ui::key::Key;
 use roctop::ui::screen::frames::Frames;
 use roctop::ui::theme::{Depth, Theme};
-use roctop::ui::{Msg, Tab, Ui, update, view};
+use roctop::ui::{Effect, Msg, Tab, Ui, update, view};
 use roctop_scenario::job::{JobKind, JobPlan, SyntheticJob};
 
 /// The screen's input after 40 seconds of a job.
@@ -76,6 +76,41 @@ fn a_person_sees_who_holds_the_job_up() {
             assert!(text.contains(word), "{kind:?}: {word} in\n{text}");
         }
     }
+}
+
+#[test]
+fn enter_opens_a_rank_and_esc_goes_back_from_it() {
+    let snap = job(JobKind::Compute);
+    let mut driven = screen(snap.clone(), (120, 36));
+    let enter = |driven: &mut Driven| update(&mut driven.ui, &snap, Msg::Key(Key::Enter));
+    assert_eq!(enter(&mut driven), Effect::OpenRank(0));
+    driven.typed("jj");
+    assert_eq!(enter(&mut driven), Effect::OpenRank(1));
+    // The list of what holds the job up.
+    driven.key(Key::Tab);
+    assert_eq!(enter(&mut driven), Effect::OpenRank(19));
+    // Of a node, the rank that is furthest from the others.
+    driven.key(Key::BackTab);
+    // By wait it is the one for which all others wait.
+    let text = driven.typed("oovv").text();
+    assert!(text.contains("wait by node"), "{text}");
+    driven.typed("jjj");
+    assert_eq!(enter(&mut driven), Effect::OpenRank(19));
+
+    let snap = snapshot("training", Mode::Live, 3_000);
+    let mut rank = Driven::new(snap.clone(), (120, 36));
+    let esc = |rank: &mut Driven| update(&mut rank.ui, &snap, Msg::Key(Key::Esc));
+    assert_eq!(esc(&mut rank), Effect::None, "a screen of its own stays");
+    rank.ui.prefs.detached.back = Some("rank 19 of job train".into());
+    assert!(
+        rank.text().contains("rank 19 of job train: esc back"),
+        "{}",
+        rank.text()
+    );
+    rank.typed("3j");
+    assert_eq!([esc(&mut rank), esc(&mut rank)], [Effect::None, Effect::Quit]);
+    // The program is not asked to stop.
+    assert_eq!(update(&mut rank.ui, &snap, Msg::Key(Key::Char('q'))), Effect::Quit);
 }
 
 #[test]

@@ -64,10 +64,10 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Marks => timeline_nav::to_mark(ui, &snap),
         Action::GoTo => ask(ui, "goto "),
         Action::Fold => timeline_nav::fold(ui),
-        Action::Enter => enter(ui, latest, &snap),
+        Action::Enter => return enter(ui, latest, &snap),
         Action::Back => travel(ui, &snap, Direction::Back),
         Action::Forward => travel(ui, &snap, Direction::On),
-        Action::Close => close(ui),
+        Action::Close => return close(ui),
         Action::Pause => pause(ui, snap),
         Action::Follow => timeline_nav::follow(ui),
         Action::Filter if ui.tab == Tab::Log => ui.prompt = Some(Prompt::search(ui.log.search.clone())),
@@ -109,8 +109,13 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Type if latest.is_running() => begin_typing(ui, latest),
         Action::Signals | Action::Type => ui.say(latest, "the program does not run"),
         Action::Suspend => return Effect::Suspend,
-        // A job is not this screen's to stop.
-        Action::Quit if latest.job.is_none() && latest.is_running() && ui.program.fate.is_none() => {
+        // Neither a job nor the program of a rank is this screen's to stop.
+        Action::Quit
+            if latest.job.is_none()
+                && ui.prefs.detached.back.is_none()
+                && latest.is_running()
+                && ui.program.fate.is_none() =>
+        {
             ui.popup = Some(Popup::Quit);
         }
         Action::Quit => return Effect::Quit,
@@ -123,10 +128,16 @@ fn ask(ui: &mut Ui, begun: &str) {
     ui.prompt = Some(Prompt::command(begun, ui.filter.clone()));
 }
 
-fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) {
-    if let Some(why) = jump::enter(ui, snap) {
+/// Goes to what belongs to the selected thing.
+fn enter(ui: &mut Ui, latest: &Snapshot, snap: &Snapshot) -> Effect {
+    let target = jump::entered(ui, snap);
+    if let jump::Target::Rank(rank) = target {
+        return Effect::OpenRank(rank);
+    }
+    if let Some(why) = jump::go(ui, snap, &target) {
         ui.say(latest, why);
     }
+    Effect::None
 }
 
 fn travel(ui: &mut Ui, snap: &Snapshot, way: Direction) {
@@ -226,23 +237,28 @@ fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
 }
 
 /// Takes back one thing: the range, the selection, at last the filter.
-fn close(ui: &mut Ui) {
+/// Closes what is open; with nothing open, a screen that was opened from another one ends.
+fn close(ui: &mut Ui) -> Effect {
     if ui.range.take().is_some() || ui.gap.take().is_some() || ui.slice.take().is_some() {
-        return;
+        return Effect::None;
     }
     if matches!(ui.tab, Tab::Launches | Tab::Timeline) && ui.stretch.take().is_some() {
-        return;
+        return Effect::None;
     }
     if ui.tab == Tab::Log && (ui.log.found.take().is_some() || !ui.log.search.is_empty()) {
         ui.log.search = Filter::default();
-        return;
+        return Effect::None;
     }
     if let Some(table) = ui.table_mut()
         && table.selected.take().is_some()
     {
-        return;
+        return Effect::None;
+    }
+    if ui.filter.is_empty() && ui.prefs.detached.back.is_some() {
+        return Effect::Quit;
     }
     ui.filter = Filter::default();
+    Effect::None
 }
 
 fn group(ui: &mut Ui, snap: &Snapshot) {

@@ -21,6 +21,8 @@ pub(crate) enum Target {
     Row(Tab, Pane, u64),
     /// A view.
     View(Tab),
+    /// The own events of a rank of the job, by the rank's number: another screen has them.
+    Rank(u32),
     /// Nowhere, and why.
     Nowhere(&'static str),
 }
@@ -77,17 +79,15 @@ fn show_launches(ui: &mut Ui, snap: &Snapshot, slice: Option<(LaneKey, Slice)>) 
     }
 }
 
-/// Goes to what belongs to the selected thing; what to say when that is nowhere.
-pub(crate) fn enter(ui: &mut Ui, snap: &Snapshot) -> Option<&'static str> {
-    let target = if ui.tab == Tab::Timeline {
-        on_timeline(ui, snap)
-    } else {
-        let scene = Scene { ui, snap };
-        ui.pane().map_or(Target::Nowhere("nothing to open here"), |pane| {
-            pane.list().target(&scene)
-        })
-    };
-    go(ui, snap, &target)
+/// What belongs to the selected thing.
+pub(crate) fn entered(ui: &Ui, snap: &Snapshot) -> Target {
+    if ui.tab == Tab::Timeline {
+        return on_timeline(ui, snap);
+    }
+    let scene = Scene { ui, snap };
+    ui.pane().map_or(Target::Nowhere("nothing to open here"), |pane| {
+        pane.list().target(&scene)
+    })
 }
 
 fn on_timeline(ui: &Ui, snap: &Snapshot) -> Target {
@@ -143,7 +143,7 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
             ui.tables[*pane as usize].selected = Some(*key);
         }
         Target::View(tab) => ui.show(*tab),
-        Target::Nowhere(_) => {}
+        Target::Nowhere(_) | Target::Rank(_) => {}
     }
     None
 }

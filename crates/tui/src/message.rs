@@ -119,6 +119,8 @@ pub enum Effect {
     Detach,
     /// Ask the program to stop (SIGTERM), then quit.
     StopApp,
+    /// Show the own events of this rank of the job.
+    OpenRank(u32),
     /// Quit; the program has ended.
     Quit,
 }

@@ -37,6 +37,15 @@ impl Shown for Mutex<Store> {
     }
 }
 
+/// Another screen, shown in place of this one until it ends; what is said then, if anything.
+pub struct Visit(pub Box<dyn FnOnce() -> Option<String> + Send>);
+
+impl std::fmt::Debug for Visit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Visit")
+    }
+}
+
 /// What is to become of the loop after an effect.
 #[derive(Debug)]
 pub enum LoopControl {
@@ -52,6 +61,8 @@ pub enum LoopControl {
     Recording(Option<String>, String),
     /// It goes on; who ended the program is known.
     ExitCause(String),
+    /// It goes on after another screen has ended.
+    Visit(Visit),
     /// It goes on; these counters there are.
     Counters(Arc<[String]>),
     /// It ends, and the program is run again with these variables.
@@ -113,6 +124,8 @@ pub struct Detached {
     pub is_piped: bool,
     /// Where its output goes when not here.
     pub output: Option<String>,
+    /// It is a rank of a job, from whose screen this one was opened: `rank 5 of job 4711`. Esc goes back.
+    pub back: Option<String>,
 }
 
 impl Default for Settings {

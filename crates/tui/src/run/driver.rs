@@ -287,8 +287,19 @@ impl<'a> Driver<'a> {
             }
             other => (self.effects)(other),
         };
+        let flow = match flow {
+            LoopControl::Visit(visit) => {
+                self.screen.leave();
+                let said = (visit.0)();
+                self.screen.enter()?;
+                self.ui.toast = None;
+                self.is_dirty = true;
+                said.map_or(LoopControl::Continue, LoopControl::Say)
+            }
+            other => other,
+        };
         let message = match flow {
-            LoopControl::Continue => return Ok(true),
+            LoopControl::Continue | LoopControl::Visit(_) => return Ok(true),
             LoopControl::Stop | LoopControl::Rerun(_) => return Ok(false),
             LoopControl::Theme(theme) => {
                 self.screen.set_theme(*theme);

@@ -126,8 +126,11 @@ impl Table for SlowTable {
         if row.is_down() { Role::Bad } else { Role::Warn }
     }
 
-    fn target(_: &Slow, _: &Scene<'_>) -> Target {
-        Target::Nowhere("the events of a rank are on its node")
+    fn target(row: &Slow, scene: &Scene<'_>) -> Target {
+        let rank = job(scene).and_then(|job| job.ranks.get(row.rank as usize));
+        rank.map_or(Target::Nowhere("this rank is not known"), |rank| {
+            Target::Rank(rank.rank)
+        })
     }
 }
 

@@ -388,8 +388,16 @@ impl Table for JobRowTable {
         }
     }
 
-    fn target(_: &Row, _: &Scene<'_>) -> Target {
-        Target::Nowhere("the events of a rank are on its node")
+    /// Of a node, its rank that is furthest from the others.
+    fn target(row: &Row, scene: &Scene<'_>) -> Target {
+        let first = || job(scene)?.members(*row).first().copied();
+        let place = worst(*row, scene).map(|worst| worst.0).or_else(first);
+        let rank = job(scene)
+            .zip(place)
+            .and_then(|(job, place)| job.ranks.get(place as usize));
+        rank.map_or(Target::Nowhere("this rank is not known"), |rank| {
+            Target::Rank(rank.rank)
+        })
     }
 }
 

@@ -106,6 +106,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     if scene.ui.prefs.detached.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
     }
+    if let Some(back) = &scene.ui.prefs.detached.back {
+        parts.push(part(format!("{back}: esc back"), Role::Text, 2));
+    }
     if scene.ui.recording.is_some() {
         parts.push(part("● REC".into(), Role::Bad, 1));
     }
