@@ -1,4 +1,4 @@
-//! Reads how long the program's threads had run, five times a second: whether a thread that launches nothing runs.
+//! Reads how long the program's threads had run, some times a second: whether a thread that launches nothing runs.
 
 use super::ingest::BatchSender;
 use crate::clocks::boottime;
@@ -14,7 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Between two readings of many threads.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// Between two readings of few threads. Whether a call that waits for the GPU spins or sleeps is known from the readings
+/// within such calls alone: five a second are too few for a run of some seconds.
+const FREQUENT_INTERVAL: Duration = Duration::from_millis(50);
+/// Maximum number of threads that are read that often: their readings take less than a thousandth of a core.
+const MAX_FREQUENT: usize = 8;
 /// Maximum number of threads that are read.
 const MAX_THREADS: usize = 64;
 
@@ -26,7 +32,7 @@ pub(super) fn start(threads: Threads, sending: BatchSender) -> Result<(Sender<()
     let (stop, stopped) = channel();
     let thread = std::thread::Builder::new().name("threads".into()).spawn(move || {
         let mut readers = Readers::default();
-        while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(readers.interval()) == Err(RecvTimeoutError::Timeout) {
             let known = threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut batch = Batch::default();
             readers.keep(&known);
@@ -68,6 +74,15 @@ impl Readers {
         }
         self.known.retain(|thread, _| wanted.contains(thread));
         self.open = self.known.values().flatten().count();
+    }
+
+    /// Time until the next reading.
+    const fn interval(&self) -> Duration {
+        if self.open <= MAX_FREQUENT {
+            FREQUENT_INTERVAL
+        } else {
+            INTERVAL
+        }
     }
 
     fn read(&mut self, pid: u32, tid: u32) -> Option<ThreadReading> {
