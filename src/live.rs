@@ -20,6 +20,7 @@ pub use self::attached::attach;
 pub(crate) use self::job::watch_job;
 pub use self::launched::live;
 pub use self::replay::replay;
+pub use self::sites::unwind_stacks;
 
 use crate::ui::LoopControl;
 use rustix::process::Signal;

@@ -351,7 +351,7 @@ const ASKING: Duration = Duration::from_millis(500);
 fn follow(session: &Path, path: &Path) -> Result<u8> {
     let mut asked = Instant::now();
     let mut lives = true;
-    recording::recover(session, path, &mut || {
+    let mut goes_on = || {
         if asked.elapsed() >= ASKING {
             asked = Instant::now();
             lives = !session::going_on(session).is_empty();
@@ -360,7 +360,8 @@ fn follow(session: &Path, path: &Path) -> Result<u8> {
             std::thread::sleep(READING);
         }
         lives
-    })?;
+    };
+    recording::recover(session, path, &mut goes_on, live::unwind_stacks)?;
     std::fs::remove_dir_all(session)?;
     Ok(0)
 }
@@ -386,7 +387,7 @@ pub fn recover(options: &cli::Recover) -> Result<u8> {
             session.display()
         );
     }
-    let found = recording::recover(&session, &path, &mut || false)?;
+    let found = recording::recover(&session, &path, &mut || false, live::unwind_stacks)?;
     std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
     say(&format!("{}: {found}", path.display()));
     Ok(0)

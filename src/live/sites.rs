@@ -10,7 +10,7 @@ use crate::sites::line;
 use anyhow::Result;
 use roctop_ring::sites::{Counter, Entry, Reader};
 use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
-use roctop_unwind::{End, Files, Mapping, ModuleId, Names, NoName, Process, Stack, State};
+use roctop_unwind::{End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Process, Stack, State};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -65,6 +65,15 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
         }
     })?;
     Ok((stop, thread))
+}
+
+/// Unwinds all stacks of processes that have ended, and passes the call paths on.
+pub fn unwind_stacks(files: Vec<StackFile>, sink: &mut dyn RawSink) {
+    let mut sites = CallSites::new(Naming::Never);
+    files.into_iter().for_each(|file| sites.add(file));
+    let mut batch = Batch::default();
+    sites.read(&mut batch, true);
+    batch.deliver(sink);
 }
 
 /// A process with sites.
@@ -198,6 +207,7 @@ impl Source {
             site: SiteNumber(call.site),
             frames: frames.clone(),
             end,
+            is_guessed: path.frames.iter().any(|frame| frame.found_by == FoundBy::FramePointer),
         });
         self.paths.insert(
             call.site,

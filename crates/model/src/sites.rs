@@ -23,6 +23,8 @@ pub struct CallPath {
     pub frames: Arc<[Frame]>,
     /// Why there are no further frames.
     pub end: PathEnd,
+    /// Whether frames were found by frame pointers alone: callers may be missing between them.
+    pub is_guessed: bool,
     /// Number of stacks that were copied again.
     pub copies: u64,
     /// Number of those with another call path: the path is ambiguous if there are any.
@@ -73,10 +75,18 @@ impl Sites {
     pub fn add(&mut self, process: ProcessId, fact: &SiteFact) {
         match fact {
             SiteFact::Module(module) => self.module_of(process, module),
-            SiteFact::Path { site, frames, end } => {
+            SiteFact::Path {
+                site,
+                frames,
+                end,
+                is_guessed,
+            } => {
                 let frames = frames.iter().take(MAX_FRAMES);
                 let frames = frames.map(|frame| self.shared(process, *frame)).collect();
                 let path = self.path_id(frames, *end);
+                if let Some(known) = self.paths.get_mut(path.0 as usize) {
+                    known.is_guessed |= *is_guessed;
+                }
                 if self.sites.len() < MAX_SITES {
                     self.sites.insert((process.0, site.0), path);
                 }
@@ -100,6 +110,11 @@ impl Sites {
                 .insert(frame, lines.get(..MAX_FRAMES).unwrap_or(lines).into());
             self.has_new_names = true;
         }
+    }
+
+    /// Number of frames for which a name was looked for.
+    pub fn named(&self) -> usize {
+        self.names.len()
     }
 
     /// Frames in files for which no name was looked for, each once.
@@ -271,9 +286,10 @@ impl Sites {
         }
     }
 
-    /// Whether another copy of a site's stack had another call path.
+    /// Whether another copy of a site's stack had another call path, or frames are a guess.
     pub fn is_ambiguous(&self, path: PathId) -> bool {
-        self.path(path).is_some_and(|path| path.different > 0)
+        self.path(path)
+            .is_some_and(|path| path.different > 0 || path.is_guessed)
     }
 
     /// Number of calls without a site, and of stacks that were overwritten before they were read, over all processes.
@@ -338,7 +354,7 @@ pub struct SiteRow {
 /// Maximum number of rows.
 const MAX_ROWS: usize = 1 << 17;
 /// Size of the lookup table in front of the map.
-const NEAR: usize = 1 << 10;
+const CACHED_ROWS: usize = 1 << 10;
 
 /// Work by site.
 #[derive(Debug)]
@@ -355,7 +371,7 @@ impl Default for SiteTable {
         Self {
             rows: Vec::new(),
             ids: FastMap::default(),
-            near: vec![(0, 0); NEAR],
+            near: vec![(0, 0); CACHED_ROWS],
             left_out: 0,
         }
     }
@@ -372,7 +388,7 @@ impl SiteTable {
     /// The row of a key, if there is room for it.
     #[inline]
     fn row(&mut self, key: u64, make: impl Fn() -> SiteRow) -> Option<&mut SiteRow> {
-        let near = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % NEAR;
+        let near = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % CACHED_ROWS;
         let (known, at) = self.near[near];
         let at = if known == key { at } else { self.find(key, near, make)? };
         self.rows.get_mut(at as usize)
@@ -499,6 +515,7 @@ mod tests {
             site: SiteNumber(site),
             frames: frames.to_vec(),
             end: PathEnd::Complete,
+            is_guessed: false,
         }
     }
 

@@ -92,6 +92,9 @@ struct KernelText {
     /// Hardware counters: what each counts over a dispatch, about.
     #[serde(default)]
     counters: BTreeMap<String, f64>,
+    /// Call paths from which it is launched in turn, functions from the innermost outward: `forward() model.cpp:120`.
+    #[serde(default)]
+    paths: Vec<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -10,7 +10,7 @@ use roctop_trace::item::{
     Open, Operation, OperationId, Process, ProcessId, Queue, QueueId, Registers, Span, Stream, StreamId, TextId,
     Thread, ThreadId, ThreadTime,
 };
-use roctop_trace::site::SiteNumber;
+use roctop_trace::site::{Frame, Line, Module, PathEnd, SiteFact, SiteNumber};
 
 /// Time between two readings of how long a thread had run, ns: no multiple of a step, so that readings fall anywhere in it.
 const READING_INTERVAL: u64 = 203_700_000;
@@ -66,6 +66,7 @@ impl<'a> Maker<'a> {
         self.tell_agents();
         self.tell_clocks();
         self.tell_kernels();
+        self.tell_sites();
         self.tell_counters();
         self.tell_threads();
         self.tell_queues();
@@ -178,6 +179,53 @@ impl<'a> Maker<'a> {
                 number: work.stream,
                 name,
             }));
+        }
+    }
+
+    /// Call paths: sites are numbered over all kernels.
+    fn tell_sites(&mut self) {
+        let all: Vec<&Vec<String>> = self.text.kernels.iter().flat_map(|kernel| &kernel.paths).collect();
+        if all.is_empty() {
+            return;
+        }
+        let mut put = |fact| self.facts.push(Item::Site(ProcessId(0), fact));
+        put(SiteFact::Module(Module {
+            path: "/opt/train/bin/train".into(),
+            build_id: vec![0x5e, 0x11],
+            ..Module::default()
+        }));
+        let mut offsets: BTreeMap<&str, u64> = BTreeMap::new();
+        for (path, number) in all.into_iter().zip(1..) {
+            let mut frames = Vec::new();
+            for text in path {
+                let next = 0x1000 + 0x40 * offsets.len() as u64;
+                let offset = *offsets.entry(text).or_insert(next);
+                let frame = Frame { module: 0, offset };
+                frames.push(frame);
+                if offset == next {
+                    put(SiteFact::Names {
+                        frame,
+                        lines: vec![line(text)],
+                    });
+                }
+            }
+            put(SiteFact::Path {
+                site: SiteNumber(number),
+                frames,
+                end: PathEnd::Complete,
+                is_guessed: false,
+            });
+        }
+    }
+
+    /// Site of a kernel's launch.
+    pub(super) fn site(&self, kernel: usize) -> SiteNumber {
+        let before = self.text.kernels.iter().take(kernel).map(|kernel| kernel.paths.len());
+        let before: usize = before.sum();
+        let own = self.text.kernels.get(kernel).map_or(0, |kernel| kernel.paths.len());
+        match self.dispatches.checked_rem(own as u64) {
+            Some(turn) => SiteNumber(1 + before as u16 + turn as u16),
+            None => SiteNumber::UNKNOWN,
         }
     }
 
@@ -509,5 +557,19 @@ const fn node(gpu: usize) -> NodeId {
     NodeId {
         machine: 0,
         node: gpu as u32 + 1,
+    }
+}
+
+/// A function of a call path: `forward() model.cpp:120`, or a name alone.
+fn line(text: &str) -> Line {
+    let place = text.rsplit_once(' ').and_then(|(function, place)| {
+        let (file, line) = place.rsplit_once(':')?;
+        Some((function, file, line.parse().ok()?))
+    });
+    let (function, file, line) = place.unwrap_or((text, "", 0));
+    Line {
+        function: function.into(),
+        file: file.into(),
+        line,
     }
 }

@@ -10,7 +10,6 @@ use super::maker::Maker;
 use roctop_trace::item::{
     AgentId, Copy, Dispatch, EventCall, Item, KernelId, Nanos, ProcessId, QueueId, Span, StreamId, ThreadId,
 };
-use roctop_trace::site::SiteNumber;
 use roctop_trace::units;
 
 /// One thing that a stream does.
@@ -246,7 +245,7 @@ impl Maker<'_> {
             group_size: kernel.lds,
             private_size: 0,
             flags: if kernel.internal { flag::INTERNAL } else { 0 },
-            site: SiteNumber::UNKNOWN,
+            site: self.site(id),
         };
         self.timed.push((span.end, Item::Dispatch(dispatch)));
         self.count(id, &dispatch);

@@ -35,6 +35,8 @@ pub enum SiteFact {
         frames: Vec<Frame>,
         /// Why there are no further frames.
         end: PathEnd,
+        /// Whether frames were found by frame pointers alone: callers may be missing between them.
+        is_guessed: bool,
     },
     /// How often the stack of a known site was copied again; replaces the previous numbers.
     Checked {

@@ -55,6 +55,7 @@ impl Witness {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
+            roctop::live::unwind_stacks(live.take_stack_files(), &mut recorder);
             recorder.finish().unwrap();
         });
         Self { stop, reader }

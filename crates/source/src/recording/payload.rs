@@ -83,7 +83,7 @@ fn read_thread_times(words: &[u64]) -> Vec<ThreadReading> {
     readings.collect()
 }
 
-/// Encodes facts about call sites, one behind the other.
+/// Encodes facts about call sites, without gaps.
 pub(super) fn sites(facts: &[SiteFact]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for fact in facts {
@@ -279,6 +279,7 @@ fn take_open(words: &mut dyn Iterator<Item = u64>, work: &mut OpenWork) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roctop_trace::site::{Frame, Module, NO_MODULE, PathEnd, SiteNumber};
 
     fn work() -> OpenWork {
         let thread = Thread { index: 3, tid: 77 };
@@ -361,5 +362,45 @@ mod tests {
         let all = [(1, b"one".to_vec()), (2, Vec::new()), (3, b"three".to_vec())];
         assert_eq!(read(&bytes), all);
         assert_eq!(read(&bytes[..bytes.len() - 1]), all[..2]);
+    }
+
+    #[test]
+    fn facts_about_sites_come_back_until_one_is_not_whole() {
+        let facts = [
+            SiteFact::Module(Module {
+                number: 3,
+                path: "/opt/app".into(),
+                build_id: vec![1, 2, 3],
+                problem: String::new(),
+            }),
+            SiteFact::Path {
+                site: SiteNumber(7),
+                frames: vec![
+                    Frame {
+                        module: 3,
+                        offset: 0x1234,
+                    },
+                    Frame {
+                        module: NO_MODULE,
+                        offset: u64::MAX,
+                    },
+                ],
+                end: PathEnd::Cut,
+                is_guessed: true,
+            },
+            SiteFact::Checked {
+                site: SiteNumber(7),
+                copies: 2,
+                different: 1,
+            },
+        ];
+        let bytes = sites(&facts);
+        assert_eq!(read_sites(&bytes), facts);
+        for length in 0..bytes.len() {
+            let read = read_sites(&bytes[..length]);
+            assert!(read.len() < facts.len() && facts.starts_with(&read), "{length}");
+        }
+        // A length that no block has.
+        assert_eq!(read_sites(&[1, 7, 0xff, 0xff, 0xff, 0xff, 0x0f]), []);
     }
 }

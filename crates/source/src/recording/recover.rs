@@ -4,7 +4,7 @@
 
 use super::{Recorder, Recording};
 use crate::error::{Error, Result};
-use crate::session::Live;
+use crate::session::{Live, StackFile};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{Head, Slot};
@@ -147,10 +147,16 @@ fn number_of(slots: &[Slot]) -> u32 {
 }
 
 /// Adds to the recording at `path` what the rings of the session at `session` contain beyond it. It continues while
-/// `goes_on` returns true, that is, while programs still write, and then finishes the recording.
+/// `goes_on` returns true, that is, while programs still write, and then finishes the recording. `unwind` passes on the call
+/// paths of stack files.
 ///
 /// Errors: the recording cannot be read or written, or there is no session.
-pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<Recovered> {
+pub fn recover(
+    session: &Path,
+    path: &Path,
+    goes_on: &mut dyn FnMut() -> bool,
+    unwind: fn(Vec<StackFile>, &mut dyn RawSink),
+) -> Result<Recovered> {
     let recording = Recording::open(path)?;
     recording.cut_torn_ends()?;
     let mut known = Known::default();
@@ -180,6 +186,7 @@ pub fn recover(session: &Path, path: &Path, goes_on: &mut dyn FnMut() -> bool) -
     for pid in live.pids() {
         live.exited(pid, Exit::Unknown, boottime(), &mut rest).map_err(failed)?;
     }
+    unwind(live.take_stack_files(), &mut rest);
     rest.recorder.finish()?;
     Ok(Recovered {
         known: rest.known.records,
