@@ -30,4 +30,5 @@ mod real_run_time;
 mod recording;
 mod registers;
 mod rocprofv3;
+mod sites;
 mod terminal;

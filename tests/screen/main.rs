@@ -18,6 +18,7 @@ mod questions;
 mod random;
 mod ranks;
 mod room;
+mod sites;
 mod start;
 mod timeline;
 mod told;

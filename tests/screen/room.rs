@@ -142,11 +142,13 @@ fn collectives(store: &mut Store, now: u64) {
 pub(crate) fn scenes() -> Vec<(Tab, Arc<Snapshot>, Arc<Snapshot>)> {
     let (before, training) = (training(9_050), training(20_050));
     let counted = store("counted", 10_020).snapshot(Fresh::All);
+    let sites = store("sites", 3_000).snapshot(Fresh::All);
     let job = SyntheticJob::after(JobPlan::of(JobKind::Compute), 200);
     let job = Arc::new(job.job.values(job.now()).snapshot());
     let of = |tab| match tab {
         Tab::Counters => (tab, counted.clone(), counted.clone()),
         Tab::Job => (tab, job.clone(), job.clone()),
+        Tab::Sites => (tab, sites.clone(), sites.clone()),
         _ => (tab, before.clone(), training.clone()),
     };
     Tab::ALL.into_iter().map(of).collect()

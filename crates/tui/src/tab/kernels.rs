@@ -207,17 +207,6 @@ impl Table for KernelTable {
             worth: |row, _| Worth::whole(row.stat.calls),
             text: Shown::Own(|row, _, _| launches::count_text(&row.stat, row.is_estimate)),
         },
-        Column {
-            title: "SITE ",
-            name: SITE.0,
-            width: 26,
-            rank: 3,
-            worth: |row, scene| Worth::text(site(row, scene)),
-            text: Shown::Own(|row, scene, width| {
-                let text = site(row, scene).unwrap_or_else(|| units::MISSING.into());
-                units::fit(&units::elide(&text, width), width)
-            }),
-        },
         Column::times("TOTAL", "Total_ns", 0, |row, _| Worth::whole(row.stat.total)),
         Column {
             title: "%",
@@ -252,6 +241,17 @@ impl Table for KernelTable {
             rank: 9,
             worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
             text: Shown::Own(|row, scene, width| chart::trailing(&trend(row, scene, 20), width)),
+        },
+        Column {
+            title: "SITE ",
+            name: SITE.0,
+            width: 26,
+            rank: 3,
+            worth: |row, scene| Worth::text(site(row, scene)),
+            text: Shown::Own(|row, scene, width| {
+                let text = site(row, scene).unwrap_or_else(|| units::MISSING.into());
+                units::fit(&units::elide(&text, width), width)
+            }),
         },
         Column {
             title: "≈",

@@ -11,6 +11,7 @@ use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::column::{Column, ColumnId, Shown, Worth};
 use crate::widgets::flame::{self, Flame};
 use crate::widgets::panes::list_and_detail;
+use crate::widgets::row_cache::Basis;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Pane, Size, Tab};
 use roctop_model::Snapshot;
@@ -18,11 +19,13 @@ use roctop_model::query::{Field, Subject, Value};
 use roctop_model::sites::{PathId, SiteRow, SiteWork, place};
 use roctop_model::stats::Sum;
 use roctop_trace::item::{KernelId, ProcessId};
-use roctop_trace::site::SiteNumber;
+use roctop_trace::site::{Frame, Line, SiteNumber};
 use roctop_trace::units;
 
 /// Columns beside each other from which a call path and a flame graph fit.
 const MIN_BOTH: u16 = 110;
+/// Callers that are compared to tell rows with the same label apart.
+const MAX_CALLERS: usize = 64;
 /// Rows of the flame graph where it is below the call path.
 const MIN_FLAME: u16 = 8;
 
@@ -40,6 +43,8 @@ pub(crate) struct Row {
     /// The kernel with most of the time, and how many others there are.
     kernel: Option<(KernelId, u64)>,
     kernels: u64,
+    /// The innermost caller that tells it from other rows with the same label; empty if there are none.
+    by: String,
 }
 
 impl Row {
@@ -53,6 +58,7 @@ impl Row {
             calls: Sum::default(),
             kernel: None,
             kernels: 0,
+            by: String::new(),
         }
     }
 
@@ -111,7 +117,47 @@ fn all_rows(snap: &Snapshot) -> Vec<Row> {
         }
         rows[at].add(row);
     }
+    tell_apart(snap, &mut rows);
     rows
+}
+
+/// Gives rows with the same label the innermost callers that are not the same in all of them.
+fn tell_apart(snap: &Snapshot, rows: &mut [Row]) {
+    let sites = &snap.sites;
+    let mut same: HashMap<&str, Vec<(usize, PathId)>> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(path) = row.path {
+            same.entry(sites.label(path)).or_default().push((at, path));
+        }
+    }
+    for group in same.into_values().filter(|group| group.len() > 1) {
+        let paths: Vec<Vec<(Frame, &Line)>> = group
+            .iter()
+            .map(|(_, path)| sites.functions(*path).take(MAX_CALLERS).collect())
+            .collect();
+        let differ = |depth: &usize| {
+            let first = paths[0].get(*depth);
+            paths.iter().any(|path| path.get(*depth) != first)
+        };
+        let Some(depth) = (0..MAX_CALLERS).find(differ) else {
+            continue;
+        };
+        for ((at, _), path) in group.iter().zip(&paths) {
+            if let Some((frame, line)) = path.get(depth) {
+                rows[*at].by = place(line).unwrap_or_else(|| sites.function(*frame, line));
+            }
+        }
+    }
+}
+
+/// The site of a row in words.
+fn named(row: &Row, scene: &Scene<'_>) -> String {
+    let label = label(scene.snap, row.path);
+    if row.by.is_empty() {
+        label
+    } else {
+        format!("{label} ← {}", row.by)
+    }
 }
 
 fn kernel(row: &Row, scene: &Scene<'_>) -> String {
@@ -123,6 +169,17 @@ fn kernel(row: &Row, scene: &Scene<'_>) -> String {
         1 => name,
         many => format!("{name} +{}", many - 1),
     }
+}
+
+/// The site of a row in a width: the caller that tells it from others stays.
+fn shown(row: &Row, scene: &Scene<'_>, width: usize) -> String {
+    let label = label(scene.snap, row.path);
+    if row.by.is_empty() {
+        return units::fit(&units::elide(&label, width), width);
+    }
+    let by = format!(" ← {}", units::elide(&row.by, width / 2));
+    let room = width.saturating_sub(units::width(&by));
+    units::fit(&format!("{}{by}", units::elide(&label, room)), width)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
@@ -144,13 +201,13 @@ impl Table for SiteTable {
             name: "Site",
             width: 0,
             rank: 0,
-            worth: |row, scene| Worth::Text(label(scene.snap, row.path)),
-            text: Shown::Left,
+            worth: |row, scene| Worth::Text(named(row, scene)),
+            text: Shown::Own(|row, scene, width| shown(row, scene, width)),
         },
         Column {
             title: "GPU TIME",
             name: "GPU_ns",
-            width: 8,
+            width: 9,
             rank: 0,
             worth: |row, _| Worth::whole(row.gpu_time()),
             text: Shown::Duration,
@@ -238,6 +295,10 @@ impl Table for SiteTable {
         } else {
             "--sites on records them"
         })
+    }
+
+    fn basis(scene: &Scene<'_>) -> Option<Basis> {
+        Some(Basis::of_sites(scene, scene.ui.tables[Self::PANE as usize].sort))
     }
 
     fn least(_: u16) -> u16 {
@@ -347,6 +408,7 @@ fn path(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, row: &Row) {
         .path
         .and_then(|path| snap.sites.path(path))
         .map_or_else(String::new, |path| match (path.copies, path.different) {
+            _ if path.is_guessed => "found by frame pointers: callers may be missing".into(),
             (0, _) => String::new(),
             (copies, 0) => format!("checked {}×", units::count(copies)),
             (copies, different) => format!("ambiguous: {} of {} checks differ", different, units::count(copies)),

@@ -39,6 +39,15 @@ impl Flame {
         self.root.weight
     }
 
+    /// Number of functions on the longest path below a node.
+    fn depth(node: &Node) -> usize {
+        node.children
+            .values()
+            .map(|child| 1 + Self::depth(child))
+            .max()
+            .unwrap_or(0)
+    }
+
     /// The outermost functions with a single way on: they would fill rows and say nothing.
     fn trunk(&self) -> (&Node, usize) {
         let (mut node, mut depth) = (&self.root, 0);
@@ -52,15 +61,17 @@ impl Flame {
     }
 }
 
-/// Draws a tree from the first function that has several callees; `chosen` is a path to stand out.
+/// Draws a tree from the first function that has several callees; `chosen` is a path to stand out. It fills the area.
 pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, flame: &Flame, chosen: &[String]) {
     let (node, depth) = flame.trunk();
     let chosen = chosen.get(depth..).unwrap_or(&[]);
-    node_below(canvas, area, node, Some(chosen));
+    let rows = usize::from(area.height) / Flame::depth(node).max(1);
+    node_below(canvas, area, node, Some(chosen), (rows as u16).max(1));
 }
 
-/// Draws the callees of a node in the first row of an area, and theirs below.
-fn node_below(canvas: &mut Canvas<'_>, area: Rect, node: &Node, chosen: Option<&[String]>) {
+/// Draws the callees of a node at the top of an area, `rows` high, and theirs below.
+fn node_below(canvas: &mut Canvas<'_>, area: Rect, node: &Node, chosen: Option<&[String]>, rows: u16) {
+    let rows = rows.min(area.height);
     if area.height == 0 || area.width == 0 || node.weight == 0 {
         return;
     }
@@ -86,13 +97,16 @@ fn node_below(canvas: &mut Canvas<'_>, area: Rect, node: &Node, chosen: Option<&
             Role::ApiLaunch
         };
         canvas.say(x, area.y, &units::fit(&text, usize::from(width)), width, role);
+        for y in area.y + 1..area.y + rows {
+            canvas.say(x, y, "▏", 1, role);
+        }
         let below = Rect {
             x,
-            y: area.y + 1,
+            y: area.y + rows,
             width,
-            height: area.height - 1,
+            height: area.height - rows,
         };
-        node_below(canvas, below, child, onward);
+        node_below(canvas, below, child, onward, rows);
         x = end;
     }
 }

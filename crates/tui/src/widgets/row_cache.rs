@@ -48,6 +48,16 @@ impl Basis {
         }
     }
 
+    /// Of call sites.
+    pub(crate) fn of_sites(scene: &Scene<'_>, sort: Sort) -> Self {
+        let snap = scene.snap;
+        let known = format!("{} {}", snap.sites.paths().len(), snap.sites.named());
+        Self {
+            at: Some(snap.values.at),
+            ..Self::of_kernels(scene, sort).also(&known)
+        }
+    }
+
     /// With something else that decides.
     pub(crate) fn also(mut self, what: &str) -> Self {
         self.filter = format!("{}\n{what}", self.filter);

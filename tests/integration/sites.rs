@@ -1,0 +1,192 @@
+//! Call paths, from the program to the files: what roctop says of each call is what the program noted of it.
+
+use crate::kit::rig::{Rig, rig};
+use roctop::item::{ApiCall, Item, ProcessId};
+use roctop::model::sites::{PathId, Sites};
+use roctop::model::{Fresh, Options, Store};
+use roctop::recording::Recording;
+use roctop_trace::site::SiteFact;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a recording says of calls with a site, by thread and in order.
+struct Read {
+    calls: BTreeMap<u32, Vec<ApiCall>>,
+    sites: Sites,
+    facts: Vec<SiteFact>,
+}
+
+fn read(recording: &Path) -> Read {
+    let (mut store, mut calls, mut threads) = (Store::new(Options::default()), Vec::new(), HashMap::new());
+    let mut facts = Vec::new();
+    let mut take = |item: &Item| {
+        match item {
+            Item::Api(call) if call.site.is_known() => calls.push(*call),
+            Item::Thread(thread) => drop(threads.insert(thread.id, thread.tid)),
+            Item::Site(_, fact) => facts.push(fact.clone()),
+            _ => {}
+        }
+        store.apply(item);
+    };
+    let recording = Recording::open(recording).unwrap();
+    recording.items(&mut |items| items.iter().for_each(&mut take)).unwrap();
+    let mut by_thread: BTreeMap<u32, Vec<ApiCall>> = BTreeMap::new();
+    calls.sort_by_key(|call| call.span.begin);
+    for call in calls {
+        by_thread.entry(threads[&call.thread]).or_default().push(call);
+    }
+    let mut sites = Sites::clone(&store.snapshot(Fresh::All).sites);
+    roctop::sites::name(&mut sites);
+    Read {
+        calls: by_thread,
+        sites,
+        facts,
+    }
+}
+
+/// Records the program whose calls are noted: its recording, and the noted path of each call by thread.
+fn recorded(name: &str, options: &[&str]) -> Option<(PathBuf, BTreeMap<u32, Vec<u64>>)> {
+    let place = Rig::place(name);
+    let recording = place.join("rec");
+    let mut all = vec!["record", "-o", recording.to_str().unwrap()];
+    all.extend(options);
+    let mut command = rig()?.command(&place, &all, &["sites", "40", "3"]);
+    let output = Rig::ended(command.env("APP_SITES", place.join("paths")));
+    assert!(output.status.success(), "{output:?}");
+    let mut noted: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for line in std::fs::read_to_string(place.join("paths")).unwrap().lines() {
+        let (thread, path) = line.split_once(' ').unwrap();
+        let paths = noted.entry(thread.parse().unwrap()).or_default();
+        paths.push(path.parse().unwrap());
+    }
+    Some((recording, noted))
+}
+
+#[test]
+fn calls_have_the_call_path_that_the_program_noted() {
+    let Some((recording, noted)) = recorded("sites-recorded", &[]) else {
+        return;
+    };
+    let read = read(&recording);
+    let (mut all, mut unknown, mut ambiguous) = (0u64, 0u64, 0u64);
+    // What is written beside the noted path: the functions, so that equal paths in different words are equal.
+    let mut noted_of: HashMap<PathId, HashMap<u64, u64>> = HashMap::new();
+    for (thread, noted) in &noted {
+        let calls = &read.calls[thread];
+        assert_eq!(calls.len(), noted.len(), "thread {thread}");
+        for (call, path) in calls.iter().zip(noted) {
+            all += 1;
+            match read.sites.path_of(ProcessId(0), call.site) {
+                None => unknown += 1,
+                Some(id) if read.sites.is_ambiguous(id) => ambiguous += 1,
+                Some(id) => *noted_of.entry(id).or_default().entry(*path).or_default() += 1,
+            }
+        }
+    }
+    let others = |paths: &HashMap<u64, u64>| paths.values().sum::<u64>() - paths.values().max().unwrap_or(&0);
+    let wrong: u64 = noted_of.values().map(others).sum();
+    println!(
+        "sites: {all} calls, {} call paths, {wrong} wrong, {unknown} unknown, {ambiguous} ambiguous",
+        noted_of.len()
+    );
+    for (id, paths) in noted_of.iter().filter(|(_, paths)| paths.len() > 1) {
+        println!("{paths:?}: {}", read.sites.functions_text(*id).replace('\n', " < "));
+    }
+    assert!(all > 15_000 && noted_of.len() > 150);
+    assert!(
+        (wrong + unknown) * 1000 <= all,
+        "{wrong} wrong, {unknown} unknown of {all}"
+    );
+    let innermost = |id: &PathId| read.sites.label(*id).to_owned();
+    let launches = noted_of
+        .keys()
+        .map(innermost)
+        .filter(|label| label.contains("launch()"));
+    assert!(launches.count() > 50, "the launching function has a name");
+}
+
+#[test]
+fn names_are_in_a_recording_only_where_they_are_wanted() {
+    let Some((without, _)) = recorded("sites-unnamed", &[]) else {
+        return;
+    };
+    let Some((with, _)) = recorded("sites-named", &["--symbols"]) else {
+        return;
+    };
+    let names = |facts: &[SiteFact]| {
+        let is_name = |fact: &&SiteFact| matches!(fact, SiteFact::Names { lines, .. } if !lines.is_empty());
+        facts.iter().filter(is_name).count()
+    };
+    assert_eq!(names(&read(&without).facts), 0);
+    let named = read(&with);
+    assert!(names(&named.facts) > 50);
+    let is_main = |fact: &SiteFact| matches!(fact, SiteFact::Names { lines, .. } if lines.iter().any(|line| line.function == "main"));
+    assert!(named.facts.iter().any(is_main));
+}
+
+#[test]
+fn without_sites_no_call_has_one_and_no_stack_is_copied() {
+    let place = Rig::place("sites-off");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap(), "--sites", "off"];
+    let Some(rig) = rig() else { return };
+    let mut command = rig.command(&place, &options, &["sites", "5", "1"]);
+    let output = Rig::ended(command.env("APP_SITES", place.join("paths")));
+    assert!(output.status.success(), "{output:?}");
+    let read = read(&recording);
+    assert!(read.calls.is_empty() && read.facts.is_empty());
+}
+
+#[test]
+fn files_for_other_tools_have_call_paths() {
+    let Some((recording, _)) = recorded("sites-exported", &[]) else {
+        return;
+    };
+    let to = recording.with_file_name("out");
+    let mut export = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    export.args(["export", "--format", "collapsed,pftrace,parquet,pprof", "-d"]);
+    let output = Rig::ended(export.arg(&to).arg(&recording));
+    assert!(output.status.success(), "{output:?}");
+    let files: Vec<PathBuf> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(PathBuf::from)
+        .collect();
+    let file = |ending: &str| {
+        let name = files.iter().find(|path| path.to_string_lossy().ends_with(ending));
+        std::fs::read(name.unwrap_or_else(|| panic!("no {ending} in {files:?}"))).unwrap()
+    };
+    let stacks = String::from_utf8(file("sites.collapsed.txt")).unwrap();
+    let by_two_lines = stacks
+        .lines()
+        .find(|line| line.contains("two_lines()") && line.contains("launch()"));
+    let line = by_two_lines.unwrap_or_else(|| panic!("{stacks}"));
+    let at = |name: &str| line.find(name).unwrap();
+    assert!(at("two_lines()") < at("launch()"), "outermost first: {line}");
+    assert!(file("sites.pb.gz").starts_with(&[0x1f, 0x8b]));
+    let trace = file(".pftrace");
+    let has = |text: &[u8]| trace.windows(text.len()).any(|window| window == text);
+    assert!(has(b"launch()"), "slices have their site");
+}
+
+#[test]
+fn answers_name_the_lines_that_launch() {
+    let Some((recording, noted)) = recorded("sites-asked", &[]) else {
+        return;
+    };
+    let mut ask = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    ask.arg("ask")
+        .arg(&recording)
+        .args(["top sites limit 1000", "--format", "json"]);
+    let output = Rig::ended(&mut ask);
+    assert!(output.status.success(), "{output:?}");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    let sum = |name: &str| -> u64 {
+        let values = rows.iter().map(|row| row["values"][name].as_u64().unwrap());
+        values.sum()
+    };
+    let all: usize = noted.values().map(Vec::len).sum();
+    let counted = sum("Launches") + sum("Copies");
+    assert!(counted > 10_000 && counted <= all as u64, "{counted} of {all}");
+}
