@@ -250,7 +250,7 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::text(site(row, scene)),
             text: Shown::Own(|row, scene, width| {
                 let text = site(row, scene).unwrap_or_else(|| units::MISSING.into());
-                units::fit(&units::elide(&text, width), width)
+                units::fit(&text, width)
             }),
         },
         Column {

@@ -24,7 +24,7 @@ use roctop_trace::units;
 
 /// Columns beside each other from which a call path and a flame graph fit.
 const MIN_BOTH: u16 = 110;
-/// Callers that are compared to tell rows with the same label apart.
+/// Callers that are compared to distinguish rows with the same label.
 const MAX_CALLERS: usize = 64;
 /// Rows of the flame graph where it is below the call path.
 const MIN_FLAME: u16 = 8;
@@ -43,7 +43,7 @@ pub(crate) struct Row {
     /// The kernel with most of the time, and how many others there are.
     kernel: Option<(KernelId, u64)>,
     kernels: u64,
-    /// The innermost caller that tells it from other rows with the same label; empty if there are none.
+    /// The innermost caller that distinguishes it from other rows with the same label; empty if there are none.
     by: String,
 }
 
@@ -117,12 +117,12 @@ fn all_rows(snap: &Snapshot) -> Vec<Row> {
         }
         rows[at].add(row);
     }
-    tell_apart(snap, &mut rows);
+    distinguish(snap, &mut rows);
     rows
 }
 
 /// Gives rows with the same label the innermost callers that are not the same in all of them.
-fn tell_apart(snap: &Snapshot, rows: &mut [Row]) {
+fn distinguish(snap: &Snapshot, rows: &mut [Row]) {
     let sites = &snap.sites;
     let mut same: HashMap<&str, Vec<(usize, PathId)>> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
@@ -171,15 +171,17 @@ fn kernel(row: &Row, scene: &Scene<'_>) -> String {
     }
 }
 
-/// The site of a row in a width: the caller that tells it from others stays.
+/// The site of a row in a width: the caller that distinguishes it stays.
 fn shown(row: &Row, scene: &Scene<'_>, width: usize) -> String {
     let label = label(scene.snap, row.path);
+    // File and line come first.
     if row.by.is_empty() {
-        return units::fit(&units::elide(&label, width), width);
+        return units::fit(&label, width);
     }
     let by = format!(" ← {}", units::elide(&row.by, width / 2));
     let room = width.saturating_sub(units::width(&by));
-    units::fit(&format!("{}{by}", units::elide(&label, room)), width)
+    let label = units::fit(&label, units::width(&label).min(room));
+    units::fit(&format!("{label}{by}"), width)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {

@@ -36,6 +36,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let is_selected = ui.slice.is_some() || ui.gap.is_some() || ui.range.is_some() || ui.track.is_some_and(is_plot);
     let detail = match size {
         _ if !is_selected => 0,
+        // Call paths have many lines.
+        Size::Large if !scene.snap.sites.is_empty() => 18,
+        Size::Medium if !scene.snap.sites.is_empty() => 10,
         Size::Large => 8,
         Size::Medium => 6,
         _ => 0,
