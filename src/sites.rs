@@ -11,9 +11,10 @@ const PORTION: usize = 512;
 
 /// Names all frames without a name: those of a recording that has none.
 pub fn name(sites: &mut Sites) {
-    let mut finder = Finder::of(sites);
-    while let Some(found) = finder.next() {
-        found.into_iter().for_each(|(frame, lines)| sites.name(frame, &lines));
+    for found in Finder::of(sites) {
+        for (frame, lines) in found {
+            sites.name(frame, &lines);
+        }
     }
     sites.settle();
 }

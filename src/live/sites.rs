@@ -52,7 +52,9 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
         loop {
             let is_last = stopped.recv_timeout(sites.pause()) != Err(RecvTimeoutError::Timeout);
             let found = std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner));
-            found.into_iter().for_each(|file| sites.add(file));
+            for file in found {
+                sites.add(file);
+            }
             let mut batch = Batch::default();
             sites.read(&mut batch, is_last);
             let mut has_more = sites.name(&mut batch);
@@ -70,7 +72,9 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
 /// Unwinds all stacks of processes that have ended, and passes the call paths on.
 pub fn unwind_stacks(files: Vec<StackFile>, sink: &mut dyn RawSink) {
     let mut sites = CallSites::new(Naming::Never);
-    files.into_iter().for_each(|file| sites.add(file));
+    for file in files {
+        sites.add(file);
+    }
     let mut batch = Batch::default();
     sites.read(&mut batch, true);
     batch.deliver(sink);
@@ -271,12 +275,11 @@ impl CallSites {
         for source in &mut self.sources {
             let (mut facts, frames) = source.read(&mut self.files, is_last);
             for frame in frames.into_iter().filter(|_| self.naming != Naming::Never) {
-                match self.named.get(&frame) {
-                    Some(lines) => facts.push(names_of(frame, lines)),
-                    None => {
-                        let waiting = self.unnamed.entry(frame.0).or_default();
-                        waiting.entry(frame.1).or_default().push(source.process);
-                    }
+                if let Some(lines) = self.named.get(&frame) {
+                    facts.push(names_of(frame, lines));
+                } else {
+                    let waiting = self.unnamed.entry(frame.0).or_default();
+                    waiting.entry(frame.1).or_default().push(source.process);
                 }
             }
             if !facts.is_empty() {

@@ -577,7 +577,9 @@ impl Store {
     /// Names frames of call sites.
     pub fn name_frames(&mut self, found: &[(Frame, Vec<Line>)]) {
         let sites = Arc::make_mut(&mut self.sites);
-        found.iter().for_each(|(frame, lines)| sites.name(*frame, lines));
+        for (frame, lines) in found {
+            sites.name(*frame, lines);
+        }
         self.is_new = true;
     }
 

@@ -51,7 +51,7 @@ pub struct Sites {
     paths: Vec<CallPath>,
     path_ids: HashMap<(Arc<[Frame]>, PathEnd), PathId>,
     /// Path by process and number of the site.
-    sites: FastMap<(u32, u16), PathId>,
+    by_number: FastMap<(u32, u16), PathId>,
     /// Latest check of each site.
     checked: FastMap<(u32, u16), (u32, u32)>,
     names: HashMap<Frame, Arc<[Line]>>,
@@ -87,8 +87,8 @@ impl Sites {
                 if let Some(known) = self.paths.get_mut(path.0 as usize) {
                     known.is_guessed |= *is_guessed;
                 }
-                if self.sites.len() < MAX_SITES {
-                    self.sites.insert((process.0, site.0), path);
+                if self.by_number.len() < MAX_SITES {
+                    self.by_number.insert((process.0, site.0), path);
                 }
             }
             SiteFact::Checked {
@@ -204,7 +204,11 @@ impl Sites {
 
     fn check(&mut self, process: ProcessId, site: SiteNumber, found: (u32, u32)) {
         let key = (process.0, site.0);
-        let Some(path) = self.sites.get(&key).and_then(|id| self.paths.get_mut(id.0 as usize)) else {
+        let Some(path) = self
+            .by_number
+            .get(&key)
+            .and_then(|id| self.paths.get_mut(id.0 as usize))
+        else {
             return;
         };
         let before = self.checked.insert(key, found).unwrap_or_default();
@@ -214,7 +218,7 @@ impl Sites {
 
     /// Path of a site; none if it has none or is not unwound yet.
     pub fn path_of(&self, process: ProcessId, site: SiteNumber) -> Option<PathId> {
-        self.sites.get(&(process.0, site.0)).copied()
+        self.by_number.get(&(process.0, site.0)).copied()
     }
 
     /// A path.
@@ -305,7 +309,7 @@ impl Sites {
 
     /// Whether anything is known.
     pub fn is_empty(&self) -> bool {
-        self.sites.is_empty() && self.missing.is_empty()
+        self.by_number.is_empty() && self.missing.is_empty()
     }
 }
 

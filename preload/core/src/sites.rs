@@ -1,7 +1,7 @@
 //! Sites: the places of the program that launch, copy or allocate, as numbers of the process.
 //!
 //! A known site costs loads of the calling thread's own memory and stack ([`known`]). A new one costs some system calls
-//! ([`learn`]): its stack is copied to the stack file, from which the viewer makes the call path. Nothing waits for
+//! ([`mod@learn`]): its stack is copied to the stack file, from which the viewer makes the call path. Nothing waits for
 //! another thread or for a reader.
 
 mod code;

@@ -204,7 +204,7 @@ impl Table for SiteTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(named(row, scene)),
-            text: Shown::Own(|row, scene, width| shown(row, scene, width)),
+            text: Shown::Own(shown),
         },
         Column {
             title: "GPU TIME",
