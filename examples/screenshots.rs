@@ -42,7 +42,7 @@ fn place() -> PathBuf {
 fn pictures() -> anyhow::Result<Vec<(&'static str, String)>> {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let theme = Theme::named("dark", Depth::True).ok_or_else(|| anyhow::anyhow!("no theme"))?;
-    let shots: [(&str, &str, u16, u16, &str); 18] = [
+    let shots: [(&str, &str, u16, u16, &str); 19] = [
         ("overview.svg", "training", 120, 36, "1"),
         ("overview-80x24.svg", "training", 80, 24, "1"),
         ("timeline.svg", "training", 120, 36, "2"),
@@ -59,6 +59,7 @@ fn pictures() -> anyhow::Result<Vec<(&'static str, String)>> {
         ("processes.svg", "training", 120, 36, "9"),
         ("log.svg", "training", 120, 36, "0"),
         ("memory.svg", "training", 120, 36, "M"),
+        ("sites.svg", "sites", 120, 36, "O"),
         ("running.svg", "killed", 120, 36, "W"),
         ("killed.svg", "killed", 120, 36, "1"),
     ];

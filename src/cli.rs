@@ -53,11 +53,13 @@ pub struct Cli {
 }
 
 /// Options that `-h` leaves out, by their names in code; `--help` has all.
-const HIDDEN_IN_SHORT_HELP: [&str; 35] = [
+const HIDDEN_IN_SHORT_HELP: [&str; 37] = [
     "words",
     "theme",
     "view",
     "hsa_trace",
+    "sites",
+    "symbols",
     "print_config",
     "kill_timeout",
     "no_collect",

@@ -158,7 +158,7 @@ views! {
         Memory "memory" MemoryTable, Small;
     }
     /// Where launches, copies and calls come from.
-    Sites 'O' "Sites" "sites" "lines of code that launch" sites::draw {
+    Sites 'O' "Sites" "sites" "code that launches" sites::draw {
         /// Call paths by GPU time.
         Sites "sites" SiteTable, Small;
     }

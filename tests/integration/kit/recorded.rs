@@ -69,7 +69,8 @@ impl Recorded {
     }
 
     /// The dispatches of each queue, as logged and as recorded, in order; queues are matched by the first dispatch that
-    /// has a time.
+    /// has a time. Without one they are matched by the order of their kernels: on a busy machine the kernel of another queue
+    /// may begin sooner after the first submission.
     pub(crate) fn queues(&self) -> Vec<(Vec<&Truth>, Vec<&Dispatch>)> {
         let mut truth: BTreeMap<(u32, u64), Vec<&Truth>> = BTreeMap::new();
         // Nameless kernels are the run-time's own uploads of code, on a separate queue.
@@ -108,10 +109,15 @@ impl Recorded {
                 rows.get(at)
                     .map_or(u64::MAX, |row| row.begin.abs_diff(began(dispatches[at])))
             };
+            let differing = |rows: &[&Truth]| {
+                let pairs = rows.iter().zip(&dispatches);
+                let other = pairs.filter(|(row, dispatch)| row.name != self.kernel(dispatch));
+                if timed.is_some() { 0 } else { other.count() }
+            };
             let nearest = truth
                 .iter()
                 .filter(same)
-                .min_by_key(|(_, rows)| distance(rows))
+                .min_by_key(|(_, rows)| (differing(rows), distance(rows)))
                 .map(|(key, _)| *key);
             let key = nearest.unwrap_or_else(|| panic!("no queue of the log began as {:?}", dispatches[0]));
             queues.push((truth.remove(&key).unwrap(), dispatches));

@@ -95,8 +95,8 @@ use Argument::{By, In, Limit, Of, Question, Source, Times, Where};
 pub const TOOLS: [Tool; 12] = [
     Tool {
         name: LIST,
-        description: "The running sessions, the jobs of many ranks and the recordings that can be asked, each with the source that the \
-                      other tools take. A job's source with a rank behind it, as job:77/5, is that rank alone.",
+        description: "Running sessions, jobs of many ranks and recordings, each with the source that other tools take. A job's source \
+                      with a rank behind it, as job:77/5, is that rank alone.",
         takes: &[],
     },
     Tool {
@@ -112,7 +112,7 @@ pub const TOOLS: [Tool; 12] = [
     },
     Tool {
         name: "top",
-        description: "Sums: kernels, API calls, copies, ROC-TX ranges and markers, processes or collectives, by total time.",
+        description: "Sums: kernels, API calls, copies, ROC-TX ranges and markers, processes, collectives or call sites, by total time.",
         takes: &[Source, Of(Top::WORDS), Where, In, By, Limit],
     },
     Tool {
