@@ -213,7 +213,12 @@ fn check_work(records: &Records) {
             copies += 1;
         }
     }
-    assert!(kernels > 5_000 && copies > 1_000, "{kernels} kernels, {copies} copies");
+    // Later run-times let the CPU copy so few bytes.
+    let is_by_gpu = rig().is_some_and(Rig::is_oldest);
+    assert!(
+        kernels > 5_000 && (copies > 1_000 || !is_by_gpu),
+        "{kernels} kernels, {copies} copies"
+    );
 }
 
 /// Each site left its stack, which begins in a known mapping.
