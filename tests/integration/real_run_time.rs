@@ -15,7 +15,7 @@ mod newest;
 mod processes;
 mod recovery;
 mod signals;
-mod sites;
+pub(crate) mod sites;
 
 use crate::kit::rig::{Recorded, Rig, patience, release, rig};
 use roctop::item::Exit;

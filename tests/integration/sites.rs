@@ -1,6 +1,7 @@
 //! Call paths, from the program to the files: what roctop says of each call is what the program noted of it.
 
 use crate::kit::rig::{Rig, rig};
+use crate::real_run_time::sites::has_canary;
 use roctop::item::{ApiCall, Item, ProcessId};
 use roctop::model::sites::{PathId, Sites};
 use roctop::model::{Fresh, Options, Store};
@@ -144,8 +145,27 @@ fn files_for_other_tools_have_call_paths() {
         return;
     };
     let to = recording.with_file_name("out");
+    assert!(all_files(&recording).len() > 2);
+    let leaks = |place: &Path| {
+        let files = all_files(place).into_iter();
+        let with: Vec<PathBuf> = files.filter(|path| has_canary(&std::fs::read(path).unwrap())).collect();
+        with
+    };
+    assert_eq!(
+        leaks(&recording),
+        Vec::<PathBuf>::new(),
+        "bytes of a stack in the recording"
+    );
+    // Blocks of a recording may be compressed.
+    let facts = format!("{:?}", read(&recording).facts);
+    assert!(facts.len() > 1_000 && !has_canary(facts.as_bytes()));
     let mut export = Command::new(env!("CARGO_BIN_EXE_roctop"));
-    export.args(["export", "--format", "collapsed,pftrace,parquet,pprof", "-d"]);
+    export.args([
+        "export",
+        "--format",
+        "collapsed,pftrace,parquet,pprof,csv,json,rocpd,kineto",
+        "-d",
+    ]);
     let output = Rig::ended(export.arg(&to).arg(&recording));
     assert!(output.status.success(), "{output:?}");
     let files: Vec<PathBuf> = String::from_utf8_lossy(&output.stdout)
@@ -167,6 +187,20 @@ fn files_for_other_tools_have_call_paths() {
     let trace = file(".pftrace");
     let has = |text: &[u8]| trace.windows(text.len()).any(|window| window == text);
     assert!(has(b"launch()"), "slices have their site");
+    assert_eq!(leaks(&to), Vec::<PathBuf>::new(), "bytes of a stack in an export");
+}
+
+/// All files below a directory.
+fn all_files(place: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(place).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(all_files(&entry.path()));
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found
 }
 
 #[test]

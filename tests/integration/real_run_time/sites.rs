@@ -228,6 +228,7 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
     };
     let mut reader = roctop_ring::sites::Reader::open(path).unwrap();
     let (mut mappings, mut seen, mut checks) = (Vec::new(), BTreeSet::new(), 0);
+    let mut with_canary = 0;
     for entry in reader.by_ref() {
         match entry {
             Entry::Mapping(mapping) => mappings.push((mapping.start, mapping.end)),
@@ -235,6 +236,7 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
                 let is_in = |(start, end): &(u64, u64)| (*start..*end).contains(&stack.call.ip);
                 assert!(mappings.iter().any(is_in));
                 checks += u32::from(stack.call.is_check);
+                with_canary += u32::from(has_canary(&stack.bytes));
                 if !stack.call.is_check {
                     assert!(seen.insert(stack.call.site), "one stack for a new site");
                 }
@@ -245,6 +247,13 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
     assert!(sites.keys().all(|site| seen.contains(site)));
     assert!(reader.counters().get(Counter::Sites) >= sites.len() as u64);
     assert!(checks > 0, "no stack was copied for comparison");
+    assert!(with_canary > 50, "stacks hold what is on them: {with_canary}");
+}
+
+/// Whether bytes contain the text that the program has on its stack alone.
+pub(crate) fn has_canary(bytes: &[u8]) -> bool {
+    let canary: Vec<u8> = (0..32u32).map(|at| b'A' + ((at * 7 + 3) % 26) as u8).collect();
+    bytes.windows(canary.len()).any(|window| window == canary)
 }
 
 #[test]
