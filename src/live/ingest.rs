@@ -477,10 +477,12 @@ impl Drainer {
             *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = self.live.threads_alive();
         }
         let found = self.live.take_stack_files();
-        if !found.is_empty() {
-            let mut files = self.stack_files.lock().unwrap_or_else(PoisonError::into_inner);
-            files.extend(found);
+        let mut shared = self.stack_files.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.files.extend(found);
+        if shared.alive != self.live.alive_processes() {
+            shared.alive = self.live.alive_processes().to_vec();
         }
+        drop(shared);
         let alive = self.live.pids_alive();
         let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
         if *pids != alive {

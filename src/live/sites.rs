@@ -14,7 +14,7 @@ use roctop_unwind::{End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Proce
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -22,13 +22,22 @@ use std::time::Duration;
 
 /// Between two readings of the stack files.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Frames that are named at once: what waits for them meanwhile is new sites.
+/// Maximum number of frames named in one round: new sites wait meanwhile.
 const NAMED_AT_ONCE: usize = 512;
 /// Frames with a name that are remembered.
 const MAX_NAMED: usize = 1 << 18;
 
-/// Stack files that were found and not read yet.
-pub(super) type StackFiles = Arc<Mutex<Vec<StackFile>>>;
+/// What the thread that reads the rings knows.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Stack files that are not read yet.
+    pub(super) files: Vec<StackFile>,
+    /// Processes that have not ended, ascending. Their ring files say so; a process id may be another namespace's.
+    pub(super) alive: Vec<ProcessId>,
+}
+
+/// The same, shared with the thread that reads stack files.
+pub(super) type StackFiles = Arc<Mutex<Found>>;
 
 /// Which frames get names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,12 +60,14 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
         let mut sites = CallSites::new(naming);
         loop {
             let is_last = stopped.recv_timeout(sites.pause()) != Err(RecvTimeoutError::Timeout);
-            let found = std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner));
-            for file in found {
+            let mut found = files.lock().unwrap_or_else(PoisonError::into_inner);
+            for file in std::mem::take(&mut found.files) {
                 sites.add(file);
             }
+            let alive = if is_last { Vec::new() } else { found.alive.clone() };
+            drop(found);
             let mut batch = Batch::default();
-            sites.read(&mut batch, is_last);
+            sites.read(&mut batch, &alive);
             let mut has_more = sites.name(&mut batch);
             while has_more && is_last && naming == Naming::Always {
                 has_more = sites.name(&mut batch);
@@ -76,14 +87,13 @@ pub fn unwind_stacks(files: Vec<StackFile>, sink: &mut dyn RawSink) {
         sites.add(file);
     }
     let mut batch = Batch::default();
-    sites.read(&mut batch, true);
+    sites.read(&mut batch, &[]);
     batch.deliver(sink);
 }
 
 /// A process with sites.
 struct Source {
     process: ProcessId,
-    pid: u32,
     reader: Reader,
     mapped: Process,
     /// Modules and frames that were passed on already.
@@ -110,7 +120,6 @@ impl Source {
     fn new(file: StackFile) -> Self {
         Self {
             process: file.process,
-            pid: file.pid,
             reader: file.reader,
             mapped: Process::new(Some(PathBuf::from(format!("/proc/{}/root", file.pid)))),
             modules: HashSet::new(),
@@ -122,8 +131,7 @@ impl Source {
     }
 
     /// Unwinds what is new. Returns facts, and frames that need a name.
-    fn read(&mut self, files: &mut Files, is_last: bool) -> (Vec<SiteFact>, Vec<FrameKey>) {
-        let is_over = is_last || !Path::new(&format!("/proc/{}", self.pid)).exists();
+    fn read(&mut self, files: &mut Files, is_over: bool) -> (Vec<SiteFact>, Vec<FrameKey>) {
         if is_over {
             self.rounds_ended += 1;
             self.reader.give_up_unfinished();
@@ -270,10 +278,11 @@ impl CallSites {
         }
     }
 
-    /// Reads what is new.
-    fn read(&mut self, batch: &mut Batch, is_last: bool) {
+    /// Reads what is new. `alive` are the processes that have not ended, ascending.
+    fn read(&mut self, batch: &mut Batch, alive: &[ProcessId]) {
         for source in &mut self.sources {
-            let (mut facts, frames) = source.read(&mut self.files, is_last);
+            let is_over = alive.binary_search(&source.process).is_err();
+            let (mut facts, frames) = source.read(&mut self.files, is_over);
             for frame in frames.into_iter().filter(|_| self.naming != Naming::Never) {
                 if let Some(lines) = self.named.get(&frame) {
                     facts.push(names_of(frame, lines));
@@ -323,7 +332,7 @@ impl CallSites {
             return vec![Vec::new(); offsets.len()];
         };
         let mut found = self.names.all(&module.opened, &module.build_id, offsets);
-        // The root of a process goes with it.
+        // When a process ends, its root is no longer there.
         if module.opened != module.path && found.first().is_some_and(|first| *first == Err(NoName::Missing)) {
             found = self.names.all(&module.path, &module.build_id, offsets);
         }

@@ -290,7 +290,7 @@ fn enter_shows_a_ranks_own_events_and_esc_goes_back() {
     }
 }
 
-/// Whether this user may have a file system of its own, as a machine has.
+/// Whether this user may mount a private /dev/shm, so that two programs see each other as on two machines.
 fn may_unshare() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-rm", "mount", "-t", "tmpfs", "none", "/dev/shm"]);

@@ -100,7 +100,7 @@ fn enter_opens_a_rank_and_esc_goes_back_from_it() {
     let snap = snapshot("training", Mode::Live, 3_000);
     let mut rank = Driven::new(snap.clone(), (120, 36));
     let esc = |rank: &mut Driven| update(&mut rank.ui, &snap, Msg::Key(Key::Esc));
-    assert_eq!(esc(&mut rank), Effect::None, "a screen of its own stays");
+    assert_eq!(esc(&mut rank), Effect::None, "a screen that no job opened stays");
     rank.ui.prefs.detached.back = Some("rank 19 of job train".into());
     assert!(
         rank.text().contains("rank 19 of job train: esc back"),

@@ -72,17 +72,22 @@ impl Sites {
                 .map(|shared| (file, shared))
                 .ok_or(std::io::ErrorKind::OutOfMemory.into())
         };
-        match process.make_sites_file().and_then(with_table) {
+        // Once, because a refusal would cost each launch a system call.
+        let file = if memory::can_copy() {
+            process.make_sites_file()
+        } else {
+            Err(std::io::Error::new(
+                std::io::ErrorKind::PermissionDenied,
+                "the system refuses process_vm_readv",
+            ))
+        };
+        match file.and_then(with_table) {
             Ok(made) => {
                 let _ = self.made.set(made);
             }
             Err(error) => {
                 self.making.store(FAILED, Ordering::Relaxed);
-                process.say(
-                    status::NOTE,
-                    0,
-                    &format!("no sites: the stack file cannot be made: {error}"),
-                );
+                process.say(status::NOTE, 0, &format!("no sites: stacks cannot be copied: {error}"));
             }
         }
         self.made.get()

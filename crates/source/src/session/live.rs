@@ -182,6 +182,11 @@ impl Live {
         self.alive.len()
     }
 
+    /// Processes that have not ended, ascending.
+    pub fn alive_processes(&self) -> &[ProcessId] {
+        &self.alive
+    }
+
     fn known(&self, process: ProcessId) -> &Known {
         &self.processes[process.0 as usize]
     }

@@ -19,6 +19,12 @@ pub(super) fn copy(address: u64, into: &mut [u8]) -> usize {
     read(&[here], &[there])
 }
 
+/// Whether the system lets this process copy from its own memory. A seccomp filter may refuse it.
+pub(super) fn can_copy() -> bool {
+    let (word, mut into) = ([0x5au8; 8], [0u8; 8]);
+    copy(word.as_ptr().addr() as u64, &mut into) == into.len() && into == word
+}
+
 /// Copies `N` bytes from each of the addresses; `None` for one that is not readable.
 pub(super) fn gather<const N: usize>(addresses: &[u64], mut take: impl FnMut(usize, Option<[u8; N]>)) {
     let mut done = 0;

@@ -257,7 +257,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     if is_inside(thread) {
         return false;
     }
-    // Before the call's begin, so that a new site counts for nobody's time.
+    // Before the call's begin, so that the call's time does not contain it.
     let site = if function.has_site && control::is_asked(wanted::SITES) {
         site(frame, thread)
     } else {
