@@ -1,6 +1,7 @@
 //! A job from outside: ranks that report to it, the screen that shows all of them, what remains of it.
 
-mod namespaces;
+mod network;
+mod nodes;
 
 use crate::kit::directory::place;
 use crate::kit::terminal::Terminal;
