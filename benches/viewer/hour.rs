@@ -27,7 +27,7 @@ pub(crate) fn table(records: u64, memory_mib: Option<u64>) -> Result<()> {
     };
     let step = HOUR / records;
     let session = SessionDir::create()?;
-    let file = program::make(session.path(), &load, BEGIN)?;
+    let file = program::make(session.path(), &load, BEGIN, 1)?;
     let mut writer = Writer::new(&file, &load);
     let mut live = Live::new(session.path());
     let options = memory_mib.map_or_else(Options::default, |mib| Options {

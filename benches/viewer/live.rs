@@ -46,24 +46,31 @@ pub(crate) struct Orders {
     spent: AtomicU64,
 }
 
-/// Writes at the given rate: each millisecond the records that are due.
-fn write(file: &RingFile, began: Instant, orders: &Orders) {
-    const MAX_RECORDS: u64 = RATE / 20;
-    let mut writer = Writer::new(file, &LOAD);
+impl Orders {
+    /// Ends the writing.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Writes `rate` records a second: each millisecond those that are due.
+pub(crate) fn write(file: &RingFile, load: &Load, rate: u64, began: Instant, orders: &Orders) {
+    let most_at_once = rate / 20;
+    let mut writer = Writer::new(file, load);
     let (mut done, mut skipped) = (0, 0);
     while !orders.stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(1));
         let now = began.elapsed();
-        let mut count = now.as_micros() as u64 * RATE / 1_000_000 - done - skipped;
+        let mut count = now.as_micros() as u64 * rate / 1_000_000 - done - skipped;
         let most = if orders.pause.load(Ordering::Relaxed) {
             0
         } else {
-            MAX_RECORDS
+            most_at_once
         };
         // A program that did not get a core does not catch up later.
         skipped += count - count.min(most);
         count = count.min(most);
-        writer.write(count, now.as_nanos() as u64, 1_000_000_000 / RATE);
+        writer.write(count, now.as_nanos() as u64, 1_000_000_000 / rate);
         done += count;
         orders.written.store(writer.written, Ordering::Relaxed);
         orders.spent.store(of_thread().as_nanos() as u64, Ordering::Relaxed);
@@ -75,10 +82,10 @@ fn write(file: &RingFile, began: Instant, orders: &Orders) {
 pub(crate) fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
     let session = SessionDir::create()?;
     let began = Instant::now();
-    let file = program::make(session.path(), &LOAD, boottime())?;
+    let file = program::make(session.path(), &LOAD, boottime(), 1)?;
     let orders = Orders::default();
     let result = std::thread::scope(|scope| {
-        scope.spawn(|| write(&file, began, &orders));
+        scope.spawn(|| write(&file, &LOAD, RATE, began, &orders));
         let result = look(&session, &orders);
         orders.stop.store(true, Ordering::Relaxed);
         result

@@ -2,13 +2,14 @@
 //!
 //! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- ask`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
 //! second is `-- hour 3600000000`, and MIB is the bound of the store's memory. `-- line [SECONDS] [tcp]` shows the demo over a
-//! slow line; with `tcp` in a network namespace whose limits apply. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
+//! slow line; with `tcp` in a network namespace whose limits apply. `-- job` records eight ranks of a job. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
 //!
 //! The collector's own writer writes the ring file; only the program is synthetic. Times are CPU times, except those
 //! from key to screen.
 
 mod ask;
 mod hour;
+mod job;
 mod line;
 mod live;
 mod program;
@@ -41,6 +42,12 @@ fn main() -> anyhow::Result<()> {
     if matches!(which, "" | "hour") {
         let number = |at: usize| rest.get(at).map(|word| word.parse::<u64>()).transpose();
         hour::table(number(0)?.unwrap_or(RECORDS), number(1)?)?;
+    }
+    if which == "job" {
+        job::table()?;
+    }
+    if which == job::RANK {
+        job::run_rank()?;
     }
     if which == "line" {
         let seconds = rest.iter().find_map(|word| word.parse().ok());

@@ -45,8 +45,9 @@ impl Dice {
     }
 }
 
-/// Creates the ring file with all facts; `boottime` is CLOCK_BOOTTIME at the program's time [`BEGIN`], ns.
-pub(crate) fn make(dir: &Path, load: &Load, boottime: u64) -> std::io::Result<RingFile> {
+/// Creates the ring file with all facts; `boottime` is CLOCK_BOOTTIME at the program's time [`BEGIN`], ns, and `start` the
+/// process's start as /proc has it, ticks.
+pub(crate) fn make(dir: &Path, load: &Load, boottime: u64, start: u64) -> std::io::Result<RingFile> {
     let spec = Spec {
         ordinal: 0,
         rings: vec![load.slots; load.rings as usize],
@@ -56,13 +57,18 @@ pub(crate) fn make(dir: &Path, load: &Load, boottime: u64) -> std::io::Result<Ri
     };
     let header = Header {
         pid: std::process::id(),
-        start_ticks: 1,
+        start_ticks: start,
         command: "./load".into(),
         exe: "load".into(),
         rank: -1,
         ..Header::default()
     };
-    let file = RingFile::create(dir, &roctop_ring::session::ring_name(header.pid, 1, 0), &spec, header)?;
+    let file = RingFile::create(
+        dir,
+        &roctop_ring::session::ring_name(header.pid, start, 0),
+        &spec,
+        header,
+    )?;
     for second in [0, 3600 * 24] {
         let mut sample = [0; clock::WORDS];
         sample[clock::TICKS] = BEGIN + second * 1_000_000_000;

@@ -187,7 +187,7 @@ impl Rounds {
 pub(crate) fn run(load: &Load, rounds: u64) -> anyhow::Result<()> {
     const RECORDS_PER_ROUND: u64 = 16_000;
     let session = SessionDir::create()?;
-    let file = program::make(session.path(), load, BEGIN)?;
+    let file = program::make(session.path(), load, BEGIN, 1)?;
     let ring = session
         .path()
         .join(roctop_ring::session::ring_name(std::process::id(), 1, 0));
@@ -273,7 +273,7 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
         streams: 8,
     };
     let session = SessionDir::create()?;
-    let file = program::make(session.path(), &load, BEGIN)?;
+    let file = program::make(session.path(), &load, BEGIN, 1)?;
     let mut writer = Writer::new(&file, &load);
     let mut live = Live::new(session.path());
     let mut digest = Digest::new(Decoder::by_kind(), Store::new(Options::default()));
