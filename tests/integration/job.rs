@@ -186,10 +186,10 @@ fn a_question_to_a_job_is_answered_by_its_ranks() {
     let job = Job::new("asked");
     let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3, "20")).collect();
     wait_for("the root's address", || job.has_root());
-    // The first answers may come from fewer ranks.
+    // The first answers may come from fewer ranks, as may some of their rows.
     wait_for("an answer of three ranks", || {
         let output = job.ask("", "top kernels limit 2");
-        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("\"Ranks\": 3")
+        output.status.success() && String::from_utf8_lossy(&output.stdout).matches("\"Ranks\": 3").count() == 2
     });
     let (answer, rows) = job.answer("", "top kernels limit 2");
     assert_eq!(

@@ -96,7 +96,8 @@ fn start(job: &Job, network: &Network, app: &str) -> Vec<Child> {
         );
         for local in 0..2 {
             let rank = 2 * node + local;
-            shell += &format!("OMPI_COMM_WORLD_RANK={rank} OMPI_COMM_WORLD_LOCAL_RANK={local} {app} &\n");
+            let own = format!("OMPI_COMM_WORLD_RANK={rank} OMPI_COMM_WORLD_LOCAL_RANK={local}");
+            shell = format!("{shell}{own} {app} &\n");
         }
         spawn(network.command(job, node, &format!("{shell}wait")))
     };
