@@ -4,6 +4,7 @@ use crate::SIZES;
 use crate::driven::{Driven, snapshot};
 use crate::golden::Goldens;
 use roctop::model::Mode;
+use roctop::ui::key::Key;
 
 fn screen(size: (u16, u16)) -> Driven {
     Driven::new(snapshot("sites", Mode::Live, 3_000), size)
@@ -17,6 +18,7 @@ fn sites_look_as_they_did() {
         goldens.compare(&format!("sites-sites-{at}"), &screen(size).typed("O").text());
         goldens.compare(&format!("sites-kernels-{at}"), &screen(size).typed("3").text());
     }
+    goldens.compare("sites-api-200x50", &screen((200, 50)).typed("5").text());
     goldens.compare("sites-launch-200x50", &screen((200, 50)).typed("2jj]]").text());
     goldens.compare(
         "sites-filtered-120x36",
@@ -33,6 +35,58 @@ fn call_path_is_that_of_the_selected_site() {
     let last = screen.typed("jjj").text();
     assert_ne!(first, last);
     assert!(last.contains("main  train.cpp:210"), "outermost function: {last}");
+}
+
+#[test]
+fn call_paths_are_put_together() {
+    let by = |keys: &str| {
+        let mut screen = screen((120, 36));
+        screen.typed(keys);
+        if keys.starts_with(':') {
+            screen.key(Key::Enter);
+        }
+        screen.text()
+    };
+    let row = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.contains(name)).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("no {name} in {text}"))
+    };
+    let paths = by("O");
+    assert!(paths.matches("linear.cpp:88").count() >= 2, "{paths}");
+    let files = by(":group file");
+    assert!(files.contains("by file"), "{files}");
+    // Its two lines, one of which two layers call.
+    let rows = |text: &str, name: &str| {
+        text.lines()
+            .filter(|line| line.starts_with(&format!("│  {name} ")))
+            .count()
+    };
+    assert_eq!(rows(&files, "linear.cpp"), 1, "{files}");
+    assert!(files.contains("Call path with most time of 3"), "{files}");
+    let functions = by("Ooo");
+    assert!(functions.contains("by function") && !row(&functions, "Linear::backward").contains("linear.cpp:131"));
+    let kernels = row(&files, "│  linear.cpp ");
+    assert!(
+        kernels.contains("gemm_tiled") && !kernels.contains("+1"),
+        "one kernel: {kernels}"
+    );
+}
+
+#[test]
+fn the_flame_graph_zooms_along_the_selected_path() {
+    let mut screen = screen((200, 50));
+    let whole = screen.typed("O").text();
+    assert!(whole.contains("GPU time by call path"), "{whole}");
+    let zoomed = screen.typed("+").text();
+    assert!(zoomed.contains("GPU time below"), "{zoomed}");
+    // Deeper than the path is no deeper than its last caller.
+    screen.typed("++++++++++");
+    let deepest = screen.ui.prefs.flame_zoom;
+    assert!((1..6).contains(&deepest), "{deepest}");
+    screen.typed("-");
+    assert_eq!(screen.ui.prefs.flame_zoom, deepest - 1);
+    screen.typed("----------");
+    assert_eq!(screen.text(), whole);
 }
 
 #[test]

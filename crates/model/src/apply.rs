@@ -343,7 +343,7 @@ impl Store {
         });
         if self.reach.is_none() {
             self.tables.copy(route, copy);
-            self.tables.sites.copy(copy);
+            self.tables.sites.copy(route, copy);
         }
         if is_untimed(copy.flags, copy.span.end) {
             return;

@@ -108,7 +108,7 @@ impl Store {
             samples: self.sampled.count(),
             sampled: self.sampled.shared(),
             sites: Arc::new(self.tables.sites.rows().to_vec()),
-            kernel_sites: Arc::new(self.tables.sites.by_kernel()),
+            main_sites: Arc::new(self.tables.sites.by_work(&self.sites)),
             sites_left_out: self.tables.sites.left_out(),
             shapes: Arc::new(self.tables.shapes.all().to_vec()),
             places: Arc::new(self.tables.places.all().to_vec()),

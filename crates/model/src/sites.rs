@@ -336,8 +336,8 @@ pub enum SiteWork {
     Kernel(KernelId),
     /// Calls of a function.
     Call(OperationId),
-    /// Copies in one direction, see [`roctop_ring::record::direction`].
-    Copy(u16),
+    /// Copies by a route: its index in the snapshot's copies.
+    Copy(u32),
 }
 
 /// Work of one kind from one site.
@@ -445,13 +445,13 @@ impl SiteTable {
         }
     }
 
-    /// Counts a copy.
-    pub(super) fn copy(&mut self, copy: &Copy) {
+    /// Counts a copy by a route.
+    pub(super) fn copy(&mut self, route: u32, copy: &Copy) {
         if !copy.site.is_known() {
             return;
         }
-        let make = || new(copy.process, copy.site, SiteWork::Copy(copy.direction));
-        let Some(key) = key(copy.process, copy.site, 2, u32::from(copy.direction)) else {
+        let make = || new(copy.process, copy.site, SiteWork::Copy(route));
+        let Some(key) = key(copy.process, copy.site, 2, route) else {
             return;
         };
         if let Some(row) = self.row(key, make) {
@@ -466,18 +466,25 @@ impl SiteTable {
         &self.rows
     }
 
-    /// By kernel: the index of the row with most GPU time, and the number of rows.
-    pub(super) fn by_kernel(&self) -> FastMap<u32, (u32, u32)> {
-        let mut found: FastMap<u32, (u32, u32)> = FastMap::default();
+    /// By work: the index of a row with the call path that most of the time comes from, and the number of call paths.
+    pub(super) fn by_work(&self, sites: &Sites) -> FastMap<SiteWork, (u32, u32)> {
+        let mut sums: FastMap<(SiteWork, Option<PathId>), (u32, u64)> = FastMap::default();
         for (at, row) in (0..).zip(&self.rows) {
-            let SiteWork::Kernel(id) = row.work else { continue };
-            let known = found.entry(id.0).or_insert((at, 0));
-            known.1 += 1;
-            if row.sum.total > self.rows[known.0 as usize].sum.total {
-                known.0 = at;
+            let path = sites.path_of(row.process, row.site);
+            let sum = sums.entry((row.work, path)).or_insert((at, 0));
+            sum.1 = sum.1.saturating_add(row.sum.total);
+        }
+        let mut most: FastMap<SiteWork, (u32, u64, u32)> = FastMap::default();
+        for ((work, _), (at, total)) in sums {
+            let known = most.entry(work).or_insert((at, total, 0));
+            known.2 += 1;
+            // Of equal ones always the same.
+            if (total, known.0) > (known.1, at) {
+                (known.0, known.1) = (at, total);
             }
         }
-        found
+        let most = most.into_iter().map(|(work, (at, _, count))| (work, (at, count)));
+        most.collect()
     }
 
     /// Number of launches, copies and calls for which there was no row.

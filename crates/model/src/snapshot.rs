@@ -14,7 +14,7 @@ use super::names::Names;
 use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::seconds::Seconds;
-use super::sites::{SiteRow, Sites};
+use super::sites::{SiteRow, SiteWork, Sites};
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
 use super::thread_times::ThreadTimes;
@@ -244,8 +244,8 @@ pub struct Values {
     pub samples: u64,
     /// Work by call site, unsorted.
     pub sites: Arc<Vec<SiteRow>>,
-    /// By kernel: index of the row in `sites` with most GPU time, and number of its rows.
-    pub kernel_sites: Arc<FastMap<u32, (u32, u32)>>,
+    /// By work: index of a row in `sites` with the call path that most of the time comes from, and number of call paths.
+    pub main_sites: Arc<FastMap<SiteWork, (u32, u32)>>,
     /// Number of launches, copies and calls that are in no row of `sites`, because it is full.
     pub sites_left_out: u64,
     /// Launch configurations, by index.

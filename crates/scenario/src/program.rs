@@ -221,6 +221,11 @@ impl Maker<'_> {
         };
         let call_time = self.vary(7_000);
         let (call, correlation) = self.call(thread, "hipLaunchKernel", from, call_time, 0);
+        self.dispatches += 1;
+        let site = self.site(id);
+        if let Some((_, Item::Api(launch))) = self.timed.last_mut() {
+            launch.site = site;
+        }
         // Kernels of a shared queue run one after another.
         let others = self.queues.get(&queue).copied().unwrap_or(0);
         self.free[lane] = self.free[lane].max(others);
@@ -228,7 +233,6 @@ impl Maker<'_> {
         if text.queue.is_some() {
             self.queues.insert(queue, self.free[lane]);
         }
-        self.dispatches += 1;
         let dispatch = Dispatch {
             process: self.process_of(&text.thread),
             kernel: KernelId(id as u32),
@@ -245,7 +249,7 @@ impl Maker<'_> {
             group_size: kernel.lds,
             private_size: 0,
             flags: if kernel.internal { flag::INTERNAL } else { 0 },
-            site: self.site(id),
+            site,
         };
         self.timed.push((span.end, Item::Dispatch(dispatch)));
         self.count(id, &dispatch);

@@ -41,6 +41,8 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Right if ui.tab == Tab::Diff => compare::shift(ui, &snap, Direction::On),
         Action::ZoomIn if ui.tab == Tab::Diff => compare::resize(ui, &snap, true),
         Action::ZoomOut if ui.tab == Tab::Diff => compare::resize(ui, &snap, false),
+        Action::ZoomIn if ui.tab == Tab::Sites => tab::sites::zoom(ui, &snap, true),
+        Action::ZoomOut if ui.tab == Tab::Sites => tab::sites::zoom(ui, &snap, false),
         Action::Compare => compare::turn(ui, &snap),
         Action::OtherWindow => compare::turn_side(ui, &snap),
         Action::Left => timeline_nav::pan(ui, &snap, Direction::Back),
@@ -274,6 +276,10 @@ fn group(ui: &mut Ui, snap: &Snapshot) {
             let next = tab::job_rows::kind(&Scene { ui, snap }).next();
             ui.prefs.job_rows = Some(next);
             ui.tables[Pane::JobRows as usize].selected = None;
+        }
+        Tab::Sites => {
+            ui.prefs.sites_by = ui.prefs.sites_by.next();
+            ui.tables[Pane::Sites as usize].selected = None;
         }
         Tab::Steps => ui.prefs.stepped = ui.prefs.stepped.wrapping_add(1),
         _ => {

@@ -11,7 +11,7 @@ use super::compare::{self, Comparison};
 use super::tab::{diff, running};
 use super::widgets::list::List;
 use super::widgets::table::{self, AnswerRow, Scene};
-use super::{Grouping, Pane, Ui, columns};
+use super::{Grouping, Pane, SiteGrouping, Ui, columns};
 use roctop_model::analysis::collectives as words;
 use roctop_model::ask::{
     Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, window as asked_window,
@@ -187,6 +187,12 @@ impl Asking<'_> {
         GROUPS.iter().find(|known| known.0 == by.value).map(|known| known.1)
     }
 
+    fn site_group(&self) -> Option<SiteGrouping> {
+        let by = self.question.by.as_ref()?;
+        let known = SiteGrouping::ALL.into_iter().find(|known| known.1 == by.value)?;
+        Some(known.0)
+    }
+
     /// Sorts a list by the field that the question names.
     fn sort(&mut self, pane: Pane) -> Result<(), Error> {
         let Some(by) = &self.question.by else { return Ok(()) };
@@ -199,10 +205,10 @@ impl Asking<'_> {
                 .map(|known| known.1.to_lowercase())
                 .collect();
             let near = did_you_mean(&by.value, words.iter().map(String::as_str));
-            let groups = if pane == Pane::Kernels {
-                ", stream, dev, pid, range"
-            } else {
-                ""
+            let groups = match pane {
+                Pane::Kernels => ", stream, dev, pid, range",
+                Pane::Sites => ", line, function, file, library",
+                _ => "",
             };
             let hint = if near.is_empty() {
                 let usable = words
@@ -237,9 +243,12 @@ impl Asking<'_> {
             Top::Collectives => Pane::Collectives,
             Top::Sites => Pane::Sites,
         };
-        match self.group().filter(|_| top == Top::Kernels) {
-            Some(grouping) => self.ui.prefs.grouping = grouping,
-            None => self.sort(pane)?,
+        if let Some(grouping) = self.group().filter(|_| top == Top::Kernels) {
+            self.ui.prefs.grouping = grouping;
+        } else if let Some(grouping) = self.site_group().filter(|_| top == Top::Sites) {
+            self.ui.prefs.sites_by = grouping;
+        } else {
+            self.sort(pane)?;
         }
         if top == Top::Ranges {
             // A pattern of marks alone has no time.

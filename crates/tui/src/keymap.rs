@@ -355,7 +355,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
     match scope {
         Scope::All => true,
         Scope::Time => matches!(tab, Tab::Timeline | Tab::Overview),
-        Scope::Length => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Diff),
+        Scope::Length => matches!(tab, Tab::Timeline | Tab::Overview | Tab::Sites | Tab::Diff),
         Scope::Changes => tab == Tab::Diff,
         Scope::Across => matches!(
             tab,
@@ -365,7 +365,7 @@ pub fn is_valid(scope: Scope, tab: Tab) -> bool {
         Scope::Found => matches!(tab, Tab::Timeline | Tab::Log),
         Scope::Grouped => matches!(
             tab,
-            Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps | Tab::Job
+            Tab::Timeline | Tab::Kernels | Tab::Overview | Tab::Markers | Tab::Steps | Tab::Sites | Tab::Job
         ),
         Scope::Kernels => matches!(tab, Tab::Kernels | Tab::Launches | Tab::Overview),
         Scope::Histogram => matches!(tab, Tab::Kernels | Tab::Launches),

@@ -169,6 +169,24 @@ impl Grouping {
     }
 }
 
+/// By what call sites are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SiteGrouping {
+    /// By the whole call path.
+    #[default]
+    Path,
+    /// By file and line of the innermost function that was written by hand.
+    Line,
+    /// By that function.
+    Function,
+    /// By its source file.
+    File,
+    /// By the program or library that has it.
+    Library,
+}
+
+choices!(SiteGrouping: Path "path" Line "line" Function "function" File "file" Library "library");
+
 /// What a table remembers.
 #[derive(Clone, Debug, Default)]
 pub struct TableState {
@@ -206,6 +224,10 @@ pub struct Prefs {
     pub layout: Layout,
     /// By what kernels are put together.
     pub grouping: Grouping,
+    /// By what call sites are put together.
+    pub sites_by: SiteGrouping,
+    /// Functions of the selected call path by which the flame graph is zoomed in.
+    pub flame_zoom: usize,
     /// By what ranks of a job are put in rows; none: by rank if they are few, else by node.
     pub job_rows: Option<RowKind>,
     /// What of the ranks of a job is shown over time.
@@ -245,6 +267,8 @@ impl Default for Prefs {
             logarithmic: true,
             layout: Layout::default(),
             grouping: Grouping::default(),
+            sites_by: SiteGrouping::default(),
+            flame_zoom: 0,
             job_rows: None,
             quantity: Quantity::default(),
             flat: false,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::keymap::{self, Binding, KEYMAP, Scope, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
-use super::{Effect, Grouping, NameForm, Pane, Tab, Ui};
+use super::{Effect, Grouping, NameForm, Pane, SiteGrouping, Tab, Ui};
 use roctop_model::Snapshot;
 use roctop_trace::spelling::did_you_mean;
 
@@ -24,7 +24,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "go to a time since the begin (1.5s, 250ms) or to a marker",
     ),
     ("filter", "EXPR", "filter, as after /"),
-    ("group", "name|stream|agent|process|marker", "group kernels"),
+    (
+        "group",
+        "name|stream|agent|process|marker, path|line|function|file|library",
+        "group kernels, sites",
+    ),
     ("lanes", "stream|queue|agent|thread|marker", "lay out the timeline"),
     ("sort", "COLUMN", "sort by a column"),
     ("names", "short|full|mangled", "form of names"),
@@ -235,7 +239,14 @@ fn words(ui: &Ui, snap: &Snapshot, command: &str) -> Vec<String> {
             let views = Tab::ALL.into_iter().filter(|tab| tab.is_there(snap));
             views.map(|tab| tab.row().word.to_string()).collect()
         }
-        "group" => Grouping::ALL.iter().map(|known| known.1.into()).collect(),
+        "group" => {
+            let kernels = Grouping::ALL.map(|known| known.1);
+            kernels
+                .into_iter()
+                .chain(SiteGrouping::ALL.map(|known| known.1))
+                .map(Into::into)
+                .collect()
+        }
         "lanes" => Layout::ALL.iter().map(|known| known.1.into()).collect(),
         "names" => NAME_FORMS.iter().map(|known| known.0.into()).collect(),
         "signal" => SIGNALS.iter().map(|signal| signal.0.into()).collect(),

@@ -53,7 +53,7 @@ impl Plan {
         let is_own_group = by.is_some_and(|by| OWN_GROUPS.contains(&by.value.as_str()));
         let is_sum = match question.verb {
             Verb::Top(Top::Kernels) => !is_own_group,
-            Verb::Top(Top::Calls | Top::Copies | Top::Markers | Top::Ranges) | Verb::Errors => true,
+            Verb::Top(Top::Calls | Top::Copies | Top::Markers | Top::Ranges | Top::Sites) | Verb::Errors => true,
             _ => false,
         };
         let is_sum = is_sum && !is_by_rank;
@@ -249,14 +249,20 @@ enum Rule {
 }
 
 /// Columns whose values add up.
-const ADDED: [&str; 6] = [
+const ADDED: [&str; 7] = [
     "Calls",
+    "Calls_ns",
     "Total_ns",
     "GPU_ns",
     "Time_last_second_ns",
     "Bytes_last_second",
     "Now_Bps",
 ];
+
+/// The column of call sites.
+const SITE: &str = "Site";
+/// A mean over launches where calls are counted, too.
+const AVERAGE_OF_LAUNCHES: &str = "Kernel_Average_ns";
 
 /// Whether the values of a column add up.
 fn adds(column: &Column) -> bool {
@@ -268,15 +274,17 @@ fn rule(column: &Column) -> Rule {
         _ if adds(column) => Rule::Sum,
         "Min_ns" => Rule::Least,
         "Max_ns" | "Peak_Bps" | "Is_estimate" | "Is_Slow" => Rule::Greatest,
-        "Average_ns" | "Average_GPU_ns" => Rule::PerCall,
+        "Average_ns" | "Average_GPU_ns" | AVERAGE_OF_LAUNCHES => Rule::PerCall,
         _ if column.unit == Unit::Share => Rule::PerRank,
         _ => Rule::Same,
     }
 }
 
-/// One row for those of all ranks with the same texts.
+/// One row for those of all ranks with the same texts. Ranks may differ in the site with most launches of a kernel, and in the
+/// kernel with most time of a site: these texts do not count.
 fn sums(columns: &[Column], rows: Vec<(u32, Row)>, ranks: u32) -> Vec<Row> {
-    let is_key = |at: usize| columns[at].unit == Unit::Text;
+    let is_of_sites = columns.first().is_some_and(|column| column.name == SITE);
+    let is_key = |at: usize| columns[at].unit == Unit::Text && (columns[at].name == SITE) == is_of_sites;
     let key = |row: &Row| -> Vec<String> {
         let cells = row.cells.iter().enumerate().filter(|(at, _)| is_key(*at));
         cells.map(|(_, cell)| cell.raw()).collect()
@@ -327,7 +335,11 @@ fn sum(columns: &[Column], group: &[(u32, Row)], ranks: u32) -> Row {
                 sum.map(|sum| sum / f64::from(ranks.max(1)))
             }
             Rule::PerCall => {
-                let weighed = known().filter_map(|(_, row, value)| Some((value, number(row, calls?)?)));
+                let weight = match &*column.name {
+                    AVERAGE_OF_LAUNCHES => place("Launches"),
+                    _ => calls,
+                };
+                let weighed = known().filter_map(|(_, row, value)| Some((value, number(row, weight?)?)));
                 let (sum, count) = weighed.fold((0.0, 0.0), |(sum, count), (value, calls)| {
                     (sum + value * calls, count + calls)
                 });
@@ -468,6 +480,39 @@ mod tests {
             };
             assert!((a - b).abs() < 1e-9, "{name}: {a} {b}");
         }
+    }
+
+    #[test]
+    fn sites_of_all_ranks_add_up_whatever_kernel_is_the_first() {
+        let columns = [
+            ("Site", Unit::Text),
+            ("GPU_ns", Unit::Nanos),
+            ("Launches", Unit::Count),
+            ("Kernel_Average_ns", Unit::Nanos),
+            ("Calls", Unit::Count),
+            ("Kernel_Name", Unit::Text),
+        ];
+        let of = |time: f64, launches: f64, kernel: &str| {
+            let numbers = [time, launches, time / launches, launches].map(number);
+            let row: Vec<Cell> = std::iter::once(Cell::Text("step train.cpp:12".into()))
+                .chain(numbers)
+                .chain([Cell::Text(kernel.into())])
+                .collect();
+            answer(&columns, &[row], Some("GPU_ns"))
+        };
+        let plan = asked("top sites");
+        let parts = vec![
+            plan.part(0, of(100.0, 10.0, "gemm +1")),
+            plan.part(1, of(800.0, 20.0, "copy +1")),
+        ];
+        let whole = plan.join(parts, true).unwrap();
+        assert_eq!(whole.answer.rows.len(), 1);
+        let of = |name: &str| cells(&whole, 0, name);
+        assert_eq!(
+            ["GPU_ns", "Launches", "Calls", "Kernel_Average_ns", MOST_RANK].map(of),
+            [900.0, 30.0, 30.0, 30.0, 1.0].map(number)
+        );
+        assert_eq!(of("Kernel_Name"), Cell::None, "ranks differ in it");
     }
 
     #[test]

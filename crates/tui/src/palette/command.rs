@@ -6,7 +6,7 @@ use super::setting::set;
 use super::{COMMANDS, FORMATS, NAME_FORMS, SIGNALS, hint};
 use crate::keymap::KEYMAP;
 use crate::track::Layout;
-use crate::{Effect, Grouping, Pane, Since, Tab, Ui, actions, compare, jump, keymap, list};
+use crate::{Effect, Grouping, Pane, Since, SiteGrouping, Tab, Ui, actions, compare, jump, keymap, list};
 use roctop_model::query::Filter;
 use roctop_model::table::pattern;
 use roctop_model::{LaneKey, Snapshot};
@@ -75,6 +75,12 @@ fn filter(ui: &mut Ui, source: &str) -> Done {
 }
 
 fn group(ui: &mut Ui, word: &str) -> Done {
+    if let Some(known) = SiteGrouping::ALL.iter().find(|known| known.1 == word) {
+        ui.prefs.sites_by = known.0;
+        ui.show(Tab::Sites);
+        ui.tables[Pane::Sites as usize].selected = None;
+        return Ok(Effect::None);
+    }
     let known = Grouping::ALL.iter().find(|known| known.1 == word);
     ui.prefs.grouping = known
         .ok_or_else(|| {

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::calls::{CallTable, ThreadTable};
+use super::sites::{self, HasSite};
 use super::wall;
 use crate::Pane;
 use crate::Size;
@@ -18,6 +19,7 @@ use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::analysis::rules::launches;
 use roctop_model::query::{Field, Filter, Launches};
+use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::ApiRow;
 use roctop_model::stats::Stat;
 use roctop_trace::item::OperationId;
@@ -38,6 +40,12 @@ pub(crate) struct ApiTable;
 impl HasStat for Row {
     fn stat<'a>(&'a self, _: &Scene<'a>) -> &'a Stat {
         &self.stat
+    }
+}
+
+impl HasSite for Row {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        sites::main_of(scene.snap, SiteWork::Call(self.id))
     }
 }
 
@@ -152,6 +160,7 @@ impl Table for ApiTable {
                 }
             }),
         },
+        sites::column(8),
         Column {
             title: "≈",
             name: "Is_estimate",
@@ -163,7 +172,8 @@ impl Table for ApiTable {
     ];
 
     fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
-        if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Calls) {
+        let is_exact = column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Calls);
+        if is_exact || sites::is_absent(scene, column) {
             Heading::Absent
         } else {
             Heading::Usual

@@ -1,6 +1,7 @@
 //! Threads by their time in calls, and the last calls one by one.
 
 use super::api::{name, without_hip};
+use super::sites::{self, HasSite};
 use super::wall;
 use crate::Pane;
 use crate::filterable::thread_of;
@@ -8,7 +9,7 @@ use crate::jump::Target;
 use crate::launches;
 use crate::relation::Kind;
 use crate::theme::Role;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::snapshot::ThreadRow;
 use roctop_model::{LaneKey, Slice};
@@ -159,6 +160,12 @@ fn arguments<'a>(row: &CallRow, scene: &Scene<'a>) -> &'a str {
     scene.snap.names.text(TextId(row.slice.queue))
 }
 
+impl HasSite for CallRow {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        sites::of_slice(scene.snap, &self.slice)
+    }
+}
+
 impl Table for CallTable {
     type Row = CallRow;
     const PANE: Pane = Pane::Calls;
@@ -217,7 +224,12 @@ impl Table for CallTable {
             worth: |row, scene| Worth::Text(arguments(row, scene).into()),
             text: Shown::Left,
         },
+        sites::column(4),
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        sites::heading(scene, column)
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<CallRow> {
         let snap = scene.snap;

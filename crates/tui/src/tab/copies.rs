@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
+use super::sites::{self, HasSite};
 use super::transfers::TransferTable;
 use crate::Pane;
 use crate::Size;
@@ -12,12 +13,13 @@ use crate::launches;
 use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, look};
 use roctop_model::LaneKey;
 use roctop_model::analysis::Overlap;
+use roctop_model::sites::SiteWork;
 use roctop_model::table::{CLASSES, CopyStat};
 use roctop_trace::item::{AgentId, AgentKind};
 use roctop_trace::units;
@@ -118,6 +120,15 @@ fn way(copies: &CopyStat) -> String {
         _ => "",
     };
     format!("{own}{name}")
+}
+
+impl HasSite for Row {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        let copies = &scene.snap.values.copies;
+        let time = |at: &u32| copies.get(*at as usize).map_or(0, |copies| copies.stat.total);
+        let most = parts(self, scene).into_iter().max_by_key(time)?;
+        sites::main_of(scene.snap, SiteWork::Copy(most))
+    }
 }
 
 impl Table for CopyTable {
@@ -257,7 +268,12 @@ impl Table for CopyTable {
                 chart::trailing(&source(row, scene).trend.last(scene.snap.values.at, 30), width)
             }),
         },
+        sites::column(6),
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        sites::heading(scene, column)
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let values = &scene.snap.values;

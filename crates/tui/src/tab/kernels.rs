@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::kernel_rows::{self, Row, What, delay};
+use super::sites::{self, HasSite};
 use super::{counters, kernel_detail};
 
 use crate::Pane;
@@ -20,6 +21,7 @@ use crate::widgets::row_cache::Basis;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Grouping, NameForm, Size, Tab};
+use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::Stat;
 use roctop_model::{Lane, LaneKey, Snapshot, kernel_counters};
@@ -168,20 +170,10 @@ macro_rules! counter {
     };
 }
 
-/// The column of call sites, absent where none is known.
-const SITE: ColumnId = ColumnId("Site");
-
-/// The call site that most of a kernel's time comes from, and how many others there are.
-fn site(row: &Row, scene: &Scene<'_>) -> Option<String> {
-    let values = &scene.snap.values;
-    let kernel = source(row, scene)?;
-    let &(at, count) = values.kernel_sites.get(&kernel.id.0)?;
-    let known = values.sites.get(at as usize)?;
-    let label = super::sites::label_of(scene.snap, known.process, known.site)?;
-    Some(match count {
-        0 | 1 => label,
-        many => format!("{label} +{}", many - 1),
-    })
+impl HasSite for Row {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        sites::main_of(scene.snap, SiteWork::Kernel(source(self, scene)?.id))
+    }
 }
 
 impl Table for KernelTable {
@@ -242,17 +234,7 @@ impl Table for KernelTable {
             worth: |row, scene| Worth::maybe(trend(row, scene, 1).first().copied()),
             text: Shown::Own(|row, scene, width| chart::trailing(&trend(row, scene, 20), width)),
         },
-        Column {
-            title: "SITE ",
-            name: SITE.0,
-            width: 26,
-            rank: 3,
-            worth: |row, scene| Worth::text(site(row, scene)),
-            text: Shown::Own(|row, scene, width| {
-                let text = site(row, scene).unwrap_or_else(|| units::MISSING.into());
-                units::fit(&text, width)
-            }),
-        },
+        sites::column(3),
         Column {
             title: "≈",
             name: "Is_estimate",
@@ -267,7 +249,7 @@ impl Table for KernelTable {
         if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Kernels) {
             return Heading::Absent;
         }
-        if column == SITE && scene.snap.values.kernel_sites.is_empty() {
+        if sites::is_absent(scene, column) {
             return Heading::Absent;
         }
         match COUNTERS.iter().position(|counter| *counter == column) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
+use super::sites::{self, HasSite};
 use super::wall;
 use crate::Pane;
 use crate::Size;
@@ -12,7 +13,7 @@ use crate::theme::Role;
 use crate::widgets::activity;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::history::{self, Scale};
 use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
@@ -47,6 +48,12 @@ fn called(held: &LiveAllocation, scene: &Scene<'_>) -> String {
         || units::MISSING.into(),
         |(_, call)| super::api::name(scene, OperationId(call.what)).into(),
     )
+}
+
+impl HasSite for Row {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        sites::of_slice(scene.snap, &call(&self.0, scene)?.1)
+    }
 }
 
 impl Table for MemoryTable {
@@ -113,7 +120,12 @@ impl Table for MemoryTable {
             worth: |row, _| Worth::Text(format!("{:#x}", row.0.address)),
             text: Shown::Plain,
         },
+        sites::column(2),
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        sites::heading(scene, column)
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let held = scene.snap.values.memory.held.iter().copied();

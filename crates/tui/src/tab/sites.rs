@@ -1,6 +1,8 @@
 //! Call sites: which lines of the program cause GPU time, with the call path of the selected one and a flame graph of all.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use ratatui::layout::Rect;
 
@@ -8,16 +10,16 @@ use crate::filterable::site;
 use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::flame::{self, Flame};
 use crate::widgets::panes::list_and_detail;
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::{self, Scene, Table};
-use crate::{Pane, Size, Tab};
-use roctop_model::Snapshot;
+use crate::{Pane, SiteGrouping, Size, Tab, Ui};
 use roctop_model::query::{Field, Subject, Value};
-use roctop_model::sites::{PathId, SiteRow, SiteWork, place};
+use roctop_model::sites::{PathId, SiteRow, SiteWork, file_name, place};
 use roctop_model::stats::Sum;
+use roctop_model::{Slice, Snapshot};
 use roctop_trace::item::{KernelId, ProcessId};
 use roctop_trace::site::{Frame, Line, SiteNumber};
 use roctop_trace::units;
@@ -29,20 +31,23 @@ const MAX_CALLERS: usize = 64;
 /// Rows of the flame graph where it is below the call path.
 const MIN_FLAME: u16 = 8;
 
-/// What comes from a call path.
+/// What comes from a call path, or from several that are put together.
 #[derive(Clone)]
 pub(crate) struct Row {
-    /// None: sites whose call path is not known.
+    /// The path with most GPU time. None: sites whose call path is not known.
     path: Option<PathId>,
-    /// One of its sites.
+    /// Number of paths.
+    paths: u64,
+    /// What they have in common, if they are put together by something.
+    group: Option<String>,
+    /// One of the sites of `path`.
     site: (ProcessId, SiteNumber),
     launches: Sum,
     copies: Sum,
     bytes: u64,
     calls: Sum,
-    /// The kernel with most of the time, and how many others there are.
-    kernel: Option<(KernelId, u64)>,
-    kernels: u64,
+    /// Time by kernel, ns.
+    kernels: HashMap<KernelId, u64>,
     /// The innermost caller that distinguishes it from other rows with the same label; empty if there are none.
     by: String,
 }
@@ -51,13 +56,14 @@ impl Row {
     fn new(path: Option<PathId>, row: &SiteRow) -> Self {
         Self {
             path,
+            paths: 1,
+            group: None,
             site: (row.process, row.site),
             launches: Sum::default(),
             copies: Sum::default(),
             bytes: 0,
             calls: Sum::default(),
-            kernel: None,
-            kernels: 0,
+            kernels: HashMap::new(),
             by: String::new(),
         }
     }
@@ -66,10 +72,7 @@ impl Row {
         match row.work {
             SiteWork::Kernel(id) => {
                 self.launches.merge(&row.sum);
-                self.kernels += 1;
-                if self.kernel.is_none_or(|(_, most)| row.sum.total > most) {
-                    self.kernel = Some((id, row.sum.total));
-                }
+                self.add_kernel(id, row.sum.total);
             }
             SiteWork::Copy(_) => {
                 self.copies.merge(&row.sum);
@@ -79,10 +82,91 @@ impl Row {
         }
     }
 
+    fn add_kernel(&mut self, id: KernelId, time: u64) {
+        let sum = self.kernels.entry(id).or_default();
+        *sum = sum.saturating_add(time);
+    }
+
+    /// Adds the row of another call path with less GPU time.
+    fn merge(&mut self, other: &Self) {
+        self.paths += other.paths;
+        self.launches.merge(&other.launches);
+        self.copies.merge(&other.copies);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.calls.merge(&other.calls);
+        for (id, time) in &other.kernels {
+            self.add_kernel(*id, *time);
+        }
+    }
+
     /// Time of kernels and copies, ns.
     const fn gpu_time(&self) -> u64 {
         self.launches.total.saturating_add(self.copies.total)
     }
+
+    /// The kernel with most of the time.
+    fn kernel(&self) -> Option<KernelId> {
+        let most = self.kernels.iter().max_by_key(|(id, time)| (**time, Reverse(id.0)));
+        most.map(|(id, _)| *id)
+    }
+
+    /// The call path in short, or what the paths have in common.
+    fn label(&self, snap: &Snapshot) -> String {
+        self.group.clone().unwrap_or_else(|| label(snap, self.path))
+    }
+}
+
+/// A row of a list with the column of call sites.
+pub(crate) trait HasSite: Sized {
+    /// Its site in short.
+    fn site(&self, scene: &Scene<'_>) -> Option<String>;
+}
+
+const SITE: ColumnId = ColumnId("Site");
+
+/// The column of call sites.
+pub(crate) const fn column<R: HasSite>(rank: u8) -> Column<R> {
+    Column {
+        title: "SITE ",
+        name: SITE.0,
+        width: 26,
+        rank,
+        worth: |row, scene| Worth::text(row.site(scene)),
+        text: Shown::Own(|row, scene, width| {
+            let text = row.site(scene).unwrap_or_else(|| units::MISSING.into());
+            units::fit(&text, width)
+        }),
+    }
+}
+
+/// Whether it is the column of call sites, and no site is known.
+pub(crate) fn is_absent(scene: &Scene<'_>, column: ColumnId) -> bool {
+    column == SITE && scene.snap.sites.is_empty()
+}
+
+/// Headings of a list without other columns that may be absent.
+pub(crate) fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+    if is_absent(scene, column) {
+        Heading::Absent
+    } else {
+        Heading::Usual
+    }
+}
+
+/// The call site that most time of some work comes from, and how many others there are.
+pub(crate) fn main_of(snap: &Snapshot, work: SiteWork) -> Option<String> {
+    let &(at, count) = snap.values.main_sites.get(&work)?;
+    let known = snap.values.sites.get(at as usize)?;
+    let label = label_of(snap, known.process, known.site)?;
+    Some(match count {
+        0 | 1 => label,
+        many => format!("{label} +{}", many - 1),
+    })
+}
+
+/// The call site of a slice.
+pub(crate) fn of_slice(snap: &Snapshot, slice: &Slice) -> Option<String> {
+    label_of(snap, ProcessId(slice.process), slice.site)
 }
 
 /// A call path in short.
@@ -99,14 +183,14 @@ pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
 }
 
 /// The site of a launch or call in short; none if the collector does not know it.
-pub(crate) fn label_of(snap: &Snapshot, process: ProcessId, number: SiteNumber) -> Option<String> {
+fn label_of(snap: &Snapshot, process: ProcessId, number: SiteNumber) -> Option<String> {
     number
         .is_known()
         .then(|| label(snap, snap.sites.path_of(process, number)))
 }
 
 /// All rows, those of one call path put together.
-fn all_rows(snap: &Snapshot) -> Vec<Row> {
+fn all_paths(snap: &Snapshot) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<Option<PathId>, usize> = HashMap::new();
     for row in &*snap.values.sites {
@@ -117,8 +201,58 @@ fn all_rows(snap: &Snapshot) -> Vec<Row> {
         }
         rows[at].add(row);
     }
-    distinguish(snap, &mut rows);
     rows
+}
+
+/// Those that pass the filter.
+fn passing(scene: &Scene<'_>) -> Vec<Row> {
+    let mut rows = all_paths(scene.snap);
+    distinguish(scene.snap, &mut rows);
+    rows.retain(|row| scene.ui.filter.accepts(&SiteSubject { row, scene }));
+    rows
+}
+
+/// What a call path is put together with others by.
+fn group(snap: &Snapshot, by: SiteGrouping, path: Option<PathId>) -> String {
+    let Some((path, (frame, line))) = path.and_then(|path| Some((path, snap.sites.caller(path)?))) else {
+        return label(snap, path);
+    };
+    let library = || {
+        snap.sites
+            .module(frame)
+            .map(|module| file_name(&module.path).to_owned())
+    };
+    let file = || (!line.file.is_empty()).then(|| line.file.clone());
+    let found = match by {
+        SiteGrouping::Path => None,
+        SiteGrouping::Line => place(line),
+        SiteGrouping::Function => Some(snap.sites.function(frame, line)),
+        SiteGrouping::File => file().or_else(|| Some(format!("{} (no file known)", library()?))),
+        SiteGrouping::Library => library(),
+    };
+    found.unwrap_or_else(|| label(snap, Some(path)))
+}
+
+/// Rows of call paths, put together as the user wants them.
+fn grouped(snap: &Snapshot, by: SiteGrouping, mut rows: Vec<Row>) -> Vec<Row> {
+    if by == SiteGrouping::Path {
+        return rows;
+    }
+    rows.sort_by_key(|row| (Reverse(row.gpu_time()), row.path.map(|path| path.0)));
+    let mut groups: Vec<Row> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for mut row in rows {
+        let name = group(snap, by, row.path);
+        if let Some(&at) = places.get(&name) {
+            groups[at].merge(&row);
+        } else {
+            places.insert(name.clone(), groups.len());
+            row.group = Some(name);
+            row.by.clear();
+            groups.push(row);
+        }
+    }
+    groups
 }
 
 /// Gives rows with the same label the innermost callers that are not the same in all of them.
@@ -152,7 +286,7 @@ fn distinguish(snap: &Snapshot, rows: &mut [Row]) {
 
 /// The site of a row in words.
 fn named(row: &Row, scene: &Scene<'_>) -> String {
-    let label = label(scene.snap, row.path);
+    let label = row.label(scene.snap);
     if row.by.is_empty() {
         label
     } else {
@@ -161,11 +295,11 @@ fn named(row: &Row, scene: &Scene<'_>) -> String {
 }
 
 fn kernel(row: &Row, scene: &Scene<'_>) -> String {
-    let Some((id, _)) = row.kernel else {
+    let Some(id) = row.kernel() else {
         return units::MISSING.into();
     };
     let name = super::kernels::name(scene.snap, id, scene.ui.prefs.names);
-    match row.kernels {
+    match row.kernels.len() {
         1 => name,
         many => format!("{name} +{}", many - 1),
     }
@@ -173,7 +307,7 @@ fn kernel(row: &Row, scene: &Scene<'_>) -> String {
 
 /// The site of a row in a width: the caller that distinguishes it stays.
 fn shown(row: &Row, scene: &Scene<'_>, width: usize) -> String {
-    let label = label(scene.snap, row.path);
+    let label = row.label(scene.snap);
     // File and line come first.
     if row.by.is_empty() {
         return units::fit(&label, width);
@@ -281,26 +415,20 @@ impl Table for SiteTable {
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let mut rows = all_rows(scene.snap);
-        rows.retain(|row| scene.ui.filter.accepts(&SiteSubject { row, scene }));
-        rows
+        grouped(scene.snap, scene.ui.prefs.sites_by, passing(scene))
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        all_rows(scene.snap).len()
+        grouped(scene.snap, scene.ui.prefs.sites_by, all_paths(scene.snap)).len()
     }
 
-    fn hint(scene: &Scene<'_>) -> Option<&'static str> {
-        let is_on = !scene.snap.sites.is_empty();
-        Some(if is_on {
-            "calls that launch, copy or allocate have sites"
-        } else {
-            "--sites on records them"
-        })
+    fn hint(_: &Scene<'_>) -> Option<&'static str> {
+        Some("launches, copies and allocations have sites, unless --sites off")
     }
 
     fn basis(scene: &Scene<'_>) -> Option<Basis> {
-        Some(Basis::of_sites(scene, scene.ui.tables[Self::PANE as usize].sort))
+        let basis = Basis::of_sites(scene, scene.ui.tables[Self::PANE as usize].sort);
+        Some(basis.also(scene.ui.prefs.sites_by.word()))
     }
 
     fn least(_: u16) -> u16 {
@@ -308,12 +436,15 @@ impl Table for SiteTable {
     }
 
     fn key(row: &Row) -> u64 {
-        row.path.map_or(u64::MAX, |path| u64::from(path.0))
+        match &row.group {
+            None => row.path.map_or(u64::MAX, |path| u64::from(path.0)),
+            Some(group) => BuildHasherDefault::<DefaultHasher>::default().hash_one(group),
+        }
     }
 
     fn target(row: &Row, _: &Scene<'_>) -> Target {
-        row.kernel
-            .map_or(Target::Nowhere("no kernel was launched from here"), |(id, _)| {
+        row.kernel()
+            .map_or(Target::Nowhere("no kernel was launched from here"), |id| {
                 Target::Row(Tab::Kernels, Pane::Kernels, u64::from(id.0))
             })
     }
@@ -335,10 +466,10 @@ impl Subject for SiteSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
         let snap = self.scene.snap;
         let functions = self.row.path.map_or("", |path| snap.sites.functions_text(path));
-        let kernel = self.row.kernel.map(|(id, _)| id);
+        let mut kernels = self.row.kernels.keys();
         test(functions)
             || test(&label(snap, self.row.path))
-            || kernel.is_some_and(|id| test(&super::kernels::name(snap, id, crate::NameForm::Full)))
+            || kernels.any(|id| test(&super::kernels::name(snap, *id, crate::NameForm::Full)))
     }
     fn value(&self, field: Field) -> Value<'_> {
         let (process, number) = self.row.site;
@@ -376,7 +507,11 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     };
     path(canvas, stack, scene.snap, &selected);
     if let Some(flames) = flames {
-        flame_graph(canvas, flames, scene, &rows, &selected);
+        if scene.ui.prefs.sites_by == SiteGrouping::Path {
+            flame_graph(canvas, flames, scene, &rows, &selected);
+        } else {
+            flame_graph(canvas, flames, scene, &passing(scene), &selected);
+        }
     }
 }
 
@@ -389,6 +524,9 @@ fn title(scene: &Scene<'_>) -> String {
         "call path",
         "call paths",
     )];
+    if scene.ui.prefs.sites_by != SiteGrouping::Path {
+        parts.insert(0, format!("by {}", scene.ui.prefs.sites_by.word()));
+    }
     if calls > 0 {
         parts.push(format!("{} calls without a site", units::count(calls)));
     }
@@ -415,7 +553,11 @@ fn path(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, row: &Row) {
             (copies, 0) => format!("checked {}×", units::count(copies)),
             (copies, different) => format!("ambiguous: {} of {} checks differ", different, units::count(copies)),
         });
-    let inner = canvas.frame(area, "Call path", &checked);
+    let title = match row.paths {
+        1 => "Call path".into(),
+        many => format!("Call path with most time of {many}"),
+    };
+    let inner = canvas.frame(area, &title, &checked);
     for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(snap, row.path)) {
         let room = inner.width.saturating_sub(2);
         canvas.say(inner.x + 1, y, &units::elide(&text, usize::from(room)), room, role);
@@ -444,23 +586,54 @@ pub(crate) fn lines(snap: &Snapshot, path: Option<PathId>) -> Vec<(String, Role)
     lines
 }
 
-/// GPU time by call path, outermost functions first.
-fn flame_graph(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row], selected: &Row) {
-    let sites = &scene.snap.sites;
-    let functions = |path: PathId| -> Vec<String> {
-        let mut names: Vec<String> = sites
-            .functions(path)
-            .map(|(frame, line)| sites.function(frame, line))
-            .collect();
-        names.reverse();
-        names
+/// Functions of a call path, outermost first.
+fn functions(snap: &Snapshot, path: Option<PathId>) -> Vec<String> {
+    let Some(path) = path else {
+        return vec!["(call path not known)".into()];
     };
+    let functions = snap.sites.functions(path);
+    let mut names: Vec<String> = functions
+        .map(|(frame, line)| snap.sites.function(frame, line))
+        .collect();
+    names.reverse();
+    names
+}
+
+/// GPU time of rows by call path.
+fn flames(snap: &Snapshot, rows: &[Row]) -> Flame {
     let mut flames = Flame::default();
     for row in rows {
-        let names = row.path.map_or_else(|| vec!["(call path not known)".into()], functions);
-        flames.add(&names, row.gpu_time());
+        flames.add(&functions(snap, row.path), row.gpu_time());
     }
-    let chosen = selected.path.map_or_else(Vec::new, functions);
-    let inner = canvas.frame(area, "GPU time by call path", &units::duration(flames.total()));
-    flame::draw(canvas, inner, &flames, &chosen);
+    flames
+}
+
+fn flame_graph(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row], selected: &Row) {
+    let flames = flames(scene.snap, rows);
+    let chosen = functions(scene.snap, selected.path);
+    let part = flames.part(&chosen, scene.ui.prefs.flame_zoom);
+    let (total, all) = (units::duration(part.weight()), units::duration(flames.total()));
+    let (title, time) = match part.function(&chosen).filter(|_| part.zoom > 0) {
+        Some(function) => (
+            format!("GPU time below {}", units::elide(function, usize::from(area.width / 2))),
+            format!("{total} of {all}"),
+        ),
+        None => ("GPU time by call path".into(), all),
+    };
+    let inner = canvas.frame(area, &title, &time);
+    flame::draw(canvas, inner, part, &chosen);
+}
+
+/// Zooms the flame graph in by a function of the selected path, or out.
+pub(crate) fn zoom(ui: &mut Ui, snap: &Snapshot, is_in: bool) {
+    let scene = Scene { ui, snap };
+    let Some(selected) = table::selected::<SiteTable>(&scene) else {
+        return;
+    };
+    let flames = flames(snap, &passing(&scene));
+    let path = functions(snap, selected.path);
+    // The path that was selected before may be deeper.
+    let now = flames.part(&path, ui.prefs.flame_zoom).zoom;
+    let next = if is_in { now + 1 } else { now.saturating_sub(1) };
+    ui.prefs.flame_zoom = flames.part(&path, next).zoom;
 }

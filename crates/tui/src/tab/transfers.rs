@@ -2,11 +2,12 @@
 
 use roctop_ring::record::direction;
 
+use super::sites::{self, HasSite};
 use crate::Pane;
 use crate::jump::{self, Target};
 use crate::launches;
 use crate::relation::Kind;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::table::{Scene, Table};
 use roctop_model::table::Route;
 use roctop_model::{LaneKey, Slice};
@@ -44,6 +45,12 @@ fn call(row: &Row, scene: &Scene<'_>) -> String {
     let call = related.into_iter().find(|(key, _)| matches!(key, LaneKey::Api(..)));
     let name = call.and_then(|(_, call)| scene.snap.names.operation(OperationId(call.what)));
     name.map_or_else(String::new, |name| name.operation.name.to_string())
+}
+
+impl HasSite for Row {
+    fn site(&self, scene: &Scene<'_>) -> Option<String> {
+        sites::of_slice(scene.snap, &self.1)
+    }
 }
 
 impl Table for TransferTable {
@@ -120,7 +127,12 @@ impl Table for TransferTable {
             worth: |row, scene| Worth::Text(call(row, scene)),
             text: Shown::Left,
         },
+        sites::column(4),
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        sites::heading(scene, column)
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;

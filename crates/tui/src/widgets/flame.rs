@@ -61,12 +61,53 @@ impl Flame {
     }
 }
 
-/// Draws a tree from the first function that has several callees; `chosen` is a path to stand out. It fills the area.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, flame: &Flame, chosen: &[String]) {
-    let (node, depth) = flame.trunk();
-    let chosen = chosen.get(depth..).unwrap_or(&[]);
-    let rows = usize::from(area.height) / Flame::depth(node).max(1);
-    node_below(canvas, area, node, Some(chosen), (rows as u16).max(1));
+/// A part of a tree: what a function calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    node: &'a Node,
+    /// Number of functions above its first callees.
+    depth: usize,
+    /// Number of functions below the trunk.
+    pub(crate) zoom: usize,
+}
+
+impl Part<'_> {
+    /// Sum of its weights.
+    pub(crate) const fn weight(&self) -> u64 {
+        self.node.weight
+    }
+
+    /// The function that it belongs to, of the path along which it was chosen; none if it is the whole tree.
+    pub(crate) fn function<'p>(&self, path: &'p [String]) -> Option<&'p str> {
+        path.get(self.depth.checked_sub(1)?).map(String::as_str)
+    }
+}
+
+impl Flame {
+    /// The part below the first function that has several callees, and `zoom` functions further along a path, as far as it has callees.
+    pub(crate) fn part(&self, path: &[String], zoom: usize) -> Part<'_> {
+        let (mut node, mut depth) = self.trunk();
+        let trunk = depth;
+        while depth - trunk < zoom {
+            let onward = path.get(depth).and_then(|name| node.children.get(name));
+            let Some(next) = onward.filter(|next| !next.children.is_empty()) else {
+                break;
+            };
+            (node, depth) = (next, depth + 1);
+        }
+        Part {
+            node,
+            depth,
+            zoom: depth - trunk,
+        }
+    }
+}
+
+/// Draws a part of a tree; `chosen` is a path to stand out. It fills the area.
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, part: Part<'_>, chosen: &[String]) {
+    let chosen = chosen.get(part.depth..).unwrap_or(&[]);
+    let rows = usize::from(area.height) / Flame::depth(part.node).max(1);
+    node_below(canvas, area, part.node, Some(chosen), (rows as u16).max(1));
 }
 
 /// Draws the callees of a node at the top of an area, `rows` high, and theirs below.
@@ -135,6 +176,22 @@ mod tests {
             .collect();
         below.sort_unstable();
         assert_eq!(below, [("backward", 60), ("forward", 40)]);
+    }
+
+    #[test]
+    fn zoom_follows_a_path_as_far_as_it_has_callees() {
+        let mut flame = Flame::default();
+        flame.add(&path("main forward gemm launch"), 30);
+        flame.add(&path("main backward"), 60);
+        let chosen = path("main forward gemm launch");
+        let zoomed = |zoom| {
+            let part = flame.part(&chosen, zoom);
+            (part.zoom, part.weight(), part.function(&chosen))
+        };
+        assert_eq!(zoomed(0), (0, 90, Some("main")));
+        assert_eq!(zoomed(1), (1, 30, Some("forward")));
+        assert_eq!(zoomed(9), (2, 30, Some("gemm")), "launch has no callees");
+        assert_eq!(flame.part(&path("other"), 3).zoom, 0);
     }
 
     #[test]
