@@ -13,6 +13,7 @@ pub mod run;
 mod schedule;
 mod sites;
 pub mod start;
+pub mod tally;
 mod thread_times;
 mod watched;
 

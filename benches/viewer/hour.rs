@@ -24,6 +24,7 @@ pub(crate) fn table(records: u64, memory_mib: Option<u64>) -> Result<()> {
         kernels: 10_000,
         dispatches: 5,
         streams: 8,
+        sites: 0,
     };
     let step = HOUR / records;
     let session = SessionDir::create()?;

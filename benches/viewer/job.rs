@@ -23,6 +23,7 @@ const LOAD: Load = Load {
     kernels: 300,
     dispatches: 5,
     streams: 8,
+    sites: 0,
 };
 const MEASURED: Duration = Duration::from_secs(10);
 /// Runs of each kind, in turns.

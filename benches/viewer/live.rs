@@ -26,6 +26,7 @@ const LOAD: Load = Load {
     kernels: 10_000,
     dispatches: 5,
     streams: 8,
+    sites: 0,
 };
 const RATE: u64 = 1_000_000;
 pub(crate) const WARM: Duration = Duration::from_secs(3);

@@ -2,7 +2,9 @@
 //!
 //! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- ask`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
 //! second is `-- hour 3600000000`, and MIB is the bound of the store's memory. `-- line [SECONDS] [tcp]` shows the demo over a
-//! slow line; with `tcp` in a network namespace whose limits apply. `-- job` records eight ranks of a job. `-- digest [RECORDS]` only reads, decodes and stores, for a profiler.
+//! slow line; with `tcp` in a network namespace whose limits apply. `-- job` records eight ranks of a job. `-- digest [RECORDS]` only reads,
+//! decodes and stores, for a profiler. `-- open [GB]` opens recordings of that size; `ROCTOP_BENCH_PLACE` is where they are made,
+//! `ROCTOP_BENCH_BINARY` another viewer.
 //!
 //! The collector's own writer writes the ring file; only the program is synthetic. Times are CPU times, except those
 //! from key to screen.
@@ -12,6 +14,10 @@ mod hour;
 mod job;
 mod line;
 mod live;
+#[expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
+#[path = "../../tests/integration/kit/made.rs"]
+mod made;
+mod open;
 mod program;
 mod reader;
 mod terminal;
@@ -48,6 +54,9 @@ fn main() -> anyhow::Result<()> {
     }
     if which == job::RANK {
         job::run_rank()?;
+    }
+    if which == "open" {
+        open::table(rest.first().map_or(Ok(1.0), |word| word.parse())?)?;
     }
     if which == "line" {
         let seconds = rest.iter().find_map(|word| word.parse().ok());

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use roctop_ring::layout::{Header, Spec, clock};
 use roctop_ring::map::{Claim, RingFile};
-use roctop_ring::record::{Agent, ApiCall, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, ThreadStart};
+use roctop_ring::record::{
+    Agent, ApiCall, Dispatch, Domain, KernelSymbol, OperationName, Queue, Stream, ThreadStart, flag,
+};
 
 /// Time zero of the program, ns; its ticks are nanoseconds.
 pub(crate) const BEGIN: u64 = 1_000_000_000_000;
@@ -22,6 +24,8 @@ pub(crate) struct Load {
     pub(crate) dispatches: u64,
     /// Number of streams that run each kernel; every ring is a stream.
     pub(crate) streams: u32,
+    /// Call sites that launch, and as many that call; 0: records have none.
+    pub(crate) sites: u16,
 }
 
 impl Load {
@@ -30,6 +34,11 @@ impl Load {
         let groups = (self.rings / self.streams).max(1);
         let each = (self.kernels / groups).max(1);
         (dice.below(u64::from(each)) as u32 * groups + ring % groups) % self.kernels
+    }
+
+    /// The site of a launch or call; 0 for none.
+    fn site(&self, number: u32) -> u16 {
+        number.checked_rem(self.sites.into()).map_or(0, |site| site as u16 + 1)
     }
 }
 
@@ -190,16 +199,22 @@ impl<'m> Writer<'m> {
                     queue: ring as u32 + 1,
                     stream: ring as u32 + 1,
                     tid: 1000 + ring as u32,
+                    name: self.load.site(kernel).into(),
                     ..Dispatch::default()
                 };
-                claim.ring.push(Dispatch::head(0, Domain::NONE), &dispatch.payload());
+                let flags = if self.load.sites > 0 { flag::SITE } else { 0 };
+                claim
+                    .ring
+                    .push(Dispatch::head(flags, Domain::NONE), &dispatch.payload());
             } else {
+                let op = self.dice.below(u64::from(OPERATIONS)) as u16;
+                let site = self.load.site(op.into());
                 let call = ApiCall {
                     start: begin,
                     end,
                     correlation: self.written + 1,
-                    op: self.dice.below(u64::from(OPERATIONS)) as u16,
-                    has_status: 1,
+                    op,
+                    has_status: ApiCall::status_word(true, site),
                     ..ApiCall::default()
                 };
                 claim.ring.push(ApiCall::head(0, Domain::HIP), &call.payload());

@@ -271,6 +271,7 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
         kernels: 10_000,
         dispatches: 5,
         streams: 8,
+        sites: 0,
     };
     let session = SessionDir::create()?;
     let file = program::make(session.path(), &load, BEGIN, 1)?;
@@ -306,13 +307,22 @@ pub(crate) fn digest(records: u64) -> anyhow::Result<()> {
 /// Prints the table.
 pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
     let loads = [
-        ("calls", 1, 0, 1),
-        ("dispatches, 300 kernels, each in 8 streams", 300, 10, 8),
-        ("dispatches, 10 000 kernels, each in 1 stream", 10_000, 10, 1),
-        ("dispatches, 300 kernels, each in 64 streams", 300, 10, 64),
-        ("dispatches, 10 000 kernels, each in 64 streams", 10_000, 10, 64),
-        ("half and half, 300 kernels, each in 8 streams", 300, 5, 8),
-        ("half and half, 10 000 kernels, each in 8 streams", 10_000, 5, 8),
+        ("calls", 1, 0, 1, 0),
+        ("dispatches, 300 kernels, each in 8 streams", 300, 10, 8, 0),
+        ("dispatches, 10 000 kernels, each in 1 stream", 10_000, 10, 1, 0),
+        ("dispatches, 300 kernels, each in 64 streams", 300, 10, 64, 0),
+        ("dispatches, 10 000 kernels, each in 64 streams", 10_000, 10, 64, 0),
+        ("dispatches with sites, 300 kernels, each in 8 streams", 300, 10, 8, 300),
+        (
+            "dispatches with sites, 10 000 kernels, each in 64 streams",
+            10_000,
+            10,
+            64,
+            2_000,
+        ),
+        ("calls with sites", 1, 0, 1, 300),
+        ("half and half, 300 kernels, each in 8 streams", 300, 5, 8, 0),
+        ("half and half, 10 000 kernels, each in 8 streams", 10_000, 5, 8, 0),
     ];
     println!(
         "Nanoseconds a record (of the processor), median / best tenth of the rounds. The bar of 30 M names decoding, histograms\n\
@@ -322,7 +332,7 @@ pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
         "| records | floor | copy | decode | store | of the bar | / floor | records/s | all | / floor | records/s | lost |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    for (name, kernels, dispatches, streams) in loads {
+    for (name, kernels, dispatches, streams, sites) in loads {
         let load = Load {
             name,
             rings: 64,
@@ -330,6 +340,7 @@ pub(crate) fn table(wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<()> {
             kernels,
             dispatches,
             streams,
+            sites,
         };
         if wanted(name) {
             run(&load, 200)?;

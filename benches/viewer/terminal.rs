@@ -140,9 +140,19 @@ impl Terminal {
 
     /// Waits until the screen satisfies `wanted`; returns how long that took.
     pub(crate) fn wait(&mut self, what: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Duration> {
+        self.wait_for(SCREEN_TIMEOUT, what, wanted)
+    }
+
+    /// As `wait`, for at most `patience`.
+    pub(crate) fn wait_for(
+        &mut self,
+        patience: Duration,
+        what: &str,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Duration> {
         let began = Instant::now();
         while !wanted(&self.text()) {
-            if began.elapsed() > SCREEN_TIMEOUT {
+            if began.elapsed() > patience {
                 bail!("never seen: {what}\n{}", self.text());
             }
             self.take(Duration::from_secs(1))?;

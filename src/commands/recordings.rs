@@ -2,6 +2,7 @@
 
 use crate::cli;
 use crate::cli::usage_error::UsageError;
+use crate::decode::Decoder;
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
@@ -12,6 +13,7 @@ use crate::item::{Process, Span};
 use crate::kernel_name::Aliases;
 use crate::live;
 use crate::live::run::{say, say_all};
+use crate::model::tally::{Counting, State};
 use crate::model::{Fresh, Mode, Narrowing, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::query::{Field, Filter};
@@ -22,7 +24,7 @@ use crate::report::summary as tables;
 use crate::report::threshold::Threshold;
 use crate::session;
 use crate::settings::Config;
-use crate::ui;
+use crate::ui::{self, tally};
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -179,7 +181,7 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     if asks_for_sites(&filter) {
         recorded = recorded.named();
     }
-    let snapshot = recorded.snapshot;
+    let snapshot = recorded.counted(&filter)?.snapshot;
     let whole = snapshot.values.totals;
     let snapshot = ui::export::only(snapshot, filter);
     let mut out = std::io::stdout().lock();
@@ -202,6 +204,7 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
 /// Recordings, and what is known at their end.
 pub(super) struct Recorded<'a> {
     whole: Merged<'a>,
+    decoder: Decoder,
     pub(super) snapshot: Arc<Snapshot>,
     aliases: Aliases,
 }
@@ -227,13 +230,13 @@ impl<'a> Recorded<'a> {
         });
         let progress = Progress::new();
         progress.begin("reading", whole.bytes());
-        let replay = whole.items(None, &mut |bytes| progress.add(bytes), &mut |items| {
-            store.apply_all(&items);
-        })?;
+        let mut add = |bytes| progress.add(bytes);
+        let (replay, decoder) = whole.by_kind(None, &mut add, &mut |decoded| store.take(decoded))?;
         drop(progress);
         say_all(&replay.warnings(&names(recordings)));
         Ok(Self {
             whole,
+            decoder,
             snapshot: store.snapshot(Fresh::All),
             aliases: config.aliases,
         })
@@ -244,6 +247,20 @@ impl<'a> Recorded<'a> {
         let snapshot = Arc::make_mut(&mut self.snapshot);
         crate::sites::name(Arc::make_mut(&mut snapshot.sites));
         self
+    }
+
+    /// The same with the launches and calls that pass a filter counted in the recording, if memory does not hold all.
+    pub(super) fn counted(mut self, filter: &Filter) -> Result<Self> {
+        if tally::is_wanted(&self.snapshot, filter) {
+            let plan = tally::Plan::new(self.snapshot.clone(), filter);
+            let counted = live::tally::count(&mut self.whole.scan(), &self.decoder, &plan, &|| false, &|_, _| ())?;
+            let counting = counted.map(|counted| Counting {
+                filter: filter.source.clone(),
+                state: State::Done(counted.tally),
+            });
+            Arc::make_mut(&mut self.snapshot).counting = counting.map(Arc::new);
+        }
+        Ok(self)
     }
 
     /// The records that ended in a stretch of time, read again.

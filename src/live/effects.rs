@@ -115,6 +115,7 @@ impl EffectRunner {
             // The screen's own, and those for a program or a recording where there is none.
             Effect::None
             | Effect::Recall(_)
+            | Effect::CountPassing(_)
             | Effect::Redraw
             | Effect::Ascii(_)
             | Effect::Picture(_)
@@ -287,7 +288,7 @@ fn load(path: &Path) -> Result<Arc<Snapshot>> {
         aliases: config.aliases,
         ..Options::default()
     });
-    whole.items(None, &mut |_| (), &mut |items| store.apply_all(&items))?;
+    whole.by_kind(None, &mut |_| (), &mut |decoded| store.take(decoded))?;
     Ok(store.snapshot(Fresh::All))
 }
 

@@ -7,18 +7,20 @@ use crate::item::{Nanos, Span};
 use crate::live::ingest::Gauging;
 use crate::live::past::{PastReader, SharedDecoder};
 use crate::live::run::{say, say_all};
+use crate::live::tally::Counter;
 use crate::model::ask::Id;
-use crate::model::{Mode, Options};
+use crate::model::snapshot::Loading;
+use crate::model::{Mode, Options, Store};
 use crate::process::supervise::end_requested;
-use crate::recording::{Merged, Recording};
+use crate::recording::{Merged, Recording, Replay};
 use crate::sites::Finder;
 use crate::ui::screen::Screen;
 use crate::ui::{self, Effect, LoopControl};
 use crate::waker;
 use anyhow::{Context, Result, anyhow};
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
 /// their beginning; `at` is what the screen goes to.
@@ -55,26 +57,22 @@ pub(super) fn replay_from(
         ..Options::default()
     });
     let decoder = SharedDecoder::default();
-    let history = Merged::new(recordings.iter().collect())?.history();
-    let past = PastReader::start(history, None, decoder.clone(), store.clone())?;
+    let whole = Merged::new(recordings.iter().collect())?;
+    let past = PastReader::start(whole.history(), None, decoder.clone(), store.clone())?;
+    let counter = match range {
+        None => Some(Counter::start(whole.scan(), decoder.clone(), store.clone())?),
+        // A part of the recording is read, and most of that is kept.
+        Some(_) => None,
+    };
+    drop(whole);
     let into = store.clone();
+    lock(&into).set_loading(Loading::Reading { done: 0, total: 0 });
     // It ends with this process, when the user has seen enough.
     let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
-        let whole = Merged::new(recordings.iter().collect())?;
-        let span = range.zip(whole.beginning()?).map(|((from, to), begin)| Span {
-            begin: begin.saturating_add(from),
-            end: begin.saturating_add(to),
-        });
-        let replay = whole.feed(&decoder, span, &mut |decoded| {
-            into.lock().unwrap_or_else(PoisonError::into_inner).take(decoded);
-            waker::wake();
-        })?;
-        let sites = into.lock().unwrap_or_else(PoisonError::into_inner).sites().clone();
-        for found in Finder::of(&sites) {
-            into.lock().unwrap_or_else(PoisonError::into_inner).name_frames(&found);
-            waker::wake();
-        }
-        Ok::<_, anyhow::Error>((whole.alignment(), replay))
+        let read = load(&recordings, range, &decoder, &into);
+        lock(&into).set_loading(if read.is_ok() { Loading::Done } else { Loading::Failed });
+        waker::wake();
+        read
     })?;
     let end_requested = end_requested()?;
     let screen = Screen::open(tty, screen_look.theme, screen_look.options)?;
@@ -89,6 +87,12 @@ pub(super) fn replay_from(
             Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
             Effect::Recall(window) => {
                 past.wish(window);
+                LoopControl::Continue
+            }
+            Effect::CountPassing(filter) => {
+                if let Some(counter) = &counter {
+                    counter.wish(filter);
+                }
                 LoopControl::Continue
             }
             Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
@@ -107,4 +111,37 @@ pub(super) fn replay_from(
         say_all(&replay.warnings(&names.join(" ")));
     }
     Ok(())
+}
+
+fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads recordings into a store, which shows how far this is.
+fn load(
+    recordings: &[Recording],
+    range: Option<(Nanos, Nanos)>,
+    decoder: &SharedDecoder,
+    into: &Mutex<Store>,
+) -> Result<(Vec<String>, Replay)> {
+    let whole = Merged::new(recordings.iter().collect())?;
+    let span = range.zip(whole.beginning()?).map(|((from, to), begin)| Span {
+        begin: begin.saturating_add(from),
+        end: begin.saturating_add(to),
+    });
+    let (mut done, total) = (0, whole.bytes());
+    let mut read = |bytes| {
+        done += bytes;
+        lock(into).set_loading(Loading::Reading { done, total });
+    };
+    let replay = whole.feed(decoder, span, &mut read, &mut |decoded| {
+        lock(into).take(decoded);
+        waker::wake();
+    })?;
+    let sites = lock(into).sites().clone();
+    for found in Finder::of(&sites) {
+        lock(into).name_frames(&found);
+        waker::wake();
+    }
+    Ok((whole.alignment(), replay))
 }

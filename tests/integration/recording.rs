@@ -4,6 +4,7 @@ mod answer;
 mod damage;
 mod kill;
 mod past;
+mod tally;
 
 use crate::kit::demo::roctop;
 use crate::kit::directory::place;

@@ -2,8 +2,11 @@
 
 use super::driven::{Driven, snapshot};
 use roctop::item::{
-    AgentId, ApiCall, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, Span, StreamId, ThreadId,
+    AgentId, ApiCall, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, QueueId, Span, StreamId, ThreadId,
 };
+use roctop::model::snapshot::Loading;
+use roctop::model::table::Placement;
+use roctop::model::tally::{Counting, State, Tally};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::Effect;
 use roctop::ui::key::Key;
@@ -85,6 +88,69 @@ fn launches_that_are_no_longer_kept_are_estimated() {
     let row = first_row(&few, "grid>1000");
     assert!(row.contains("gemm ≈"), "{row}");
     assert!(!first_row(&few, "gemm").contains('≈'));
+}
+
+#[test]
+fn what_was_counted_in_the_recording_is_exact() {
+    let few = launches(512);
+    let place = Placement {
+        process: ProcessId(0),
+        agent: AgentId(1),
+        queue: QueueId(0),
+        stream: Some(StreamId(1)),
+    };
+    let counted = |filter: &str, state| {
+        let counting = Some(Arc::new(Counting {
+            filter: filter.into(),
+            state,
+        }));
+        Arc::new(Snapshot {
+            counting,
+            ..(*few).clone()
+        })
+    };
+    let tally = || {
+        let mut tally = Tally::default();
+        (0..10).for_each(|_| tally.kernel(0, place, 2_000 * MICROSECOND));
+        tally
+    };
+    let row = first_row(&counted("grid>1000", State::Done(tally())), "grid>1000");
+    assert!(row.contains("gemm 10 20"), "{row}");
+    // Neither numbers of another filter nor those of a part.
+    let row = first_row(&counted("grid>999", State::Done(tally())), "grid>1000");
+    assert!(row.contains("gemm ≈"), "{row}");
+    let running = counted("grid>1000", State::Running(37));
+    assert!(first_row(&running, "grid>1000").contains("gemm ≈"));
+    let mut driven = Driven::new(running, (200, 50));
+    let screen = driven.typed("3/grid>1000").text();
+    assert!(screen.contains("(each launch, counting 37 %)"), "{screen}");
+}
+
+#[test]
+fn a_recording_that_is_being_read_looks_so() {
+    let snap = |loading| {
+        let mut store = Store::new(Options {
+            mode: Mode::Replay,
+            ..Options::default()
+        });
+        store.set_loading(loading);
+        store.snapshot(Fresh::All)
+    };
+    for size in [(80, 24), (200, 50)] {
+        let text = |loading| Driven::new(snap(loading), size).text();
+        let reading = text(Loading::Reading { done: 3, total: 8 });
+        assert!(
+            reading.contains("LOADING 37 %") && reading.contains("the recording is being read"),
+            "{reading}"
+        );
+        let failed = text(Loading::Failed);
+        assert!(failed.contains("NOT READ TO THE END"), "{failed}");
+        let done = text(Loading::Done);
+        assert!(
+            done.contains("REPLAY") && done.contains("the recording has no process"),
+            "{done}"
+        );
+    }
 }
 
 #[test]

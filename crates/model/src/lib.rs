@@ -40,6 +40,7 @@ pub mod sites;
 pub mod snapshot;
 pub mod stats;
 pub mod table;
+pub mod tally;
 pub mod thread_times;
 mod transfers;
 pub mod trigger;
@@ -72,8 +73,9 @@ use self::range_attribution::Under;
 use self::recall::Recall;
 use self::shared_gpu::SharedState;
 use self::sites::Sites;
-use self::snapshot::{ProcessRow, StatusReport, ending};
+use self::snapshot::{Loading, ProcessRow, StatusReport, ending};
 use self::table::Tables;
+use self::tally::Counting;
 use self::thread_times::ThreadTimes;
 use self::transfers::Transfers;
 use self::union::Gathered;
@@ -251,6 +253,8 @@ pub struct Store {
     /// Of a store that holds a part of the past only: how far its lanes reach.
     reach: Option<Reach>,
     recall: Recall,
+    loading: Loading,
+    counting: Option<Arc<Counting>>,
     /// From when on records are counted; 0 for the begin.
     counted_from: Nanos,
     /// Whether anything that tables show came since the values were made.
@@ -569,6 +573,18 @@ impl Store {
         }
     }
 
+    /// Sets how far the recording has been read.
+    pub const fn set_loading(&mut self, loading: Loading) {
+        self.loading = loading;
+        self.is_new = true;
+    }
+
+    /// Sets what was counted for a filter.
+    pub fn set_counting(&mut self, counting: Option<Counting>) {
+        self.counting = counting.map(Arc::new);
+        self.is_new = true;
+    }
+
     /// What is known of call sites.
     pub const fn sites(&self) -> &Arc<Sites> {
         &self.sites
@@ -620,6 +636,8 @@ impl Store {
             missed: self.missed.clone(),
             letters: self.letters.clone(),
             recall: self.recall.clone(),
+            loading: self.loading,
+            counting: self.counting.clone(),
             thresholds: self.options.thresholds,
             job: None,
         })

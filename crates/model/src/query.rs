@@ -6,6 +6,7 @@
 pub mod complete;
 mod field;
 mod launches;
+mod many;
 mod parse;
 
 use regex::Regex;

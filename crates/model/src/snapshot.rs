@@ -17,6 +17,7 @@ use super::seconds::Seconds;
 use super::sites::{SiteRow, SiteWork, Sites};
 use super::stats::{Stat, Sum};
 use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, Shape, ThreadStat};
+use super::tally::Counting;
 use super::thread_times::ThreadTimes;
 use roctop_ring::level::Level;
 use roctop_trace::item::{
@@ -31,6 +32,33 @@ pub enum Mode {
     Live,
     /// A recording.
     Replay,
+}
+
+/// How far a recording has been read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loading {
+    /// Everything was read.
+    #[default]
+    Done,
+    /// It is being read.
+    Reading {
+        /// Bytes that were read.
+        done: u64,
+        /// Bytes in all; 0 if unknown.
+        total: u64,
+    },
+    /// An error ended the reading.
+    Failed,
+}
+
+impl Loading {
+    /// Per cent that were read, while it is being read.
+    pub fn percent(self) -> Option<u64> {
+        match self {
+            Self::Reading { done, total } => Some((done.saturating_mul(100)).checked_div(total).unwrap_or(0).min(99)),
+            Self::Done | Self::Failed => None,
+        }
+    }
 }
 
 /// Values of a kernel.
@@ -307,6 +335,10 @@ pub struct Snapshot {
     pub letters: Arc<Vec<KernelId>>,
     /// What is read back of the past.
     pub recall: Recall,
+    /// How far the recording has been read.
+    pub loading: Loading,
+    /// What was counted in the whole recording for a filter.
+    pub counting: Option<Arc<Counting>>,
     /// When something is worth a look.
     pub thresholds: Thresholds,
     /// The job, if this is a job and not a program.

@@ -7,6 +7,7 @@
 
 mod block;
 mod by_thread;
+mod contents;
 mod cut;
 mod file;
 mod history;
@@ -16,16 +17,19 @@ mod merged;
 mod payload;
 mod reader;
 mod recover;
+mod scan;
 mod segment;
 mod trigger;
 mod writer;
 
+pub use contents::Contents;
 pub use cut::cut;
 pub use history::{Gap, History, Outcome, Written};
 pub use hold::{Destination, Hold, HoldResult, HoldState, Written as WrittenHold};
 pub use merged::Merged;
 pub use reader::{Recording, Replay};
 pub use recover::{Recovered, recover};
+pub use scan::{Looking, Scan, Seen};
 pub use trigger::{Kept, Trigger, adopt_partial, excess, kept};
 pub use writer::hostname;
 pub use writer::{Origin, Recorder};

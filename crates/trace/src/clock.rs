@@ -94,6 +94,18 @@ const SAME_CLOCK_TOLERANCE: u64 = 20_000;
 /// Two disciplined clocks drift apart by less than one part in this.
 const MAX_DRIFT_DIVISOR: u64 = 1000;
 
+/// What the least duration is with the least slope, and the greatest with the greatest, rounding included.
+fn widened((least, greatest): (u64, u64), slopes: impl Iterator<Item = f64>) -> (f64, f64) {
+    const ROUNDING: f64 = 1e-9;
+    let (low, high) = slopes.fold((f64::MAX, f64::MIN), |(low, high), slope| {
+        (low.min(slope), high.max(slope))
+    });
+    (
+        (least as f64 * low).mul_add(1.0 - ROUNDING, -2.0),
+        (greatest as f64 * high).mul_add(1.0 + ROUNDING, 2.0),
+    )
+}
+
 impl Clock {
     /// Adds a sample; samples may come in any order of ticks.
     pub fn add(&mut self, sample: Sample) {
@@ -209,6 +221,20 @@ impl Clock {
             boottime: at.saturating_add_signed(offset),
             slope: fixed(1.0 + drift),
         }
+    }
+
+    /// The shortest and the longest time, ns, that a number of ticks between these two can be.
+    pub fn tick_durations(&self, ticks: (u64, u64)) -> (f64, f64) {
+        widened(ticks, self.slopes.iter().copied().chain([self.slope]))
+    }
+
+    /// As `tick_durations`, for ns of HSA's clock.
+    pub fn hsa_durations(&self, ns: (u64, u64)) -> (f64, f64) {
+        let drifts = self.hsa_offsets.windows(2).map(|pair| {
+            let [(from, offset), (until, next)] = [pair[0], pair[1]];
+            1.0 + next.saturating_sub(offset) as f64 / (until - from).max(1) as f64
+        });
+        widened(ns, drifts.chain([1.0]))
     }
 
     /// CLOCK_REALTIME minus CLOCK_BOOTTIME at the last sample, ns.

@@ -66,6 +66,33 @@ pub struct Decoded<'a> {
     pub dispatches: &'a [Dispatch],
 }
 
+/// Decoder output that is kept, for another thread.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// See [`Decoded::items`].
+    pub items: Vec<Item>,
+    calls: Vec<ApiCall>,
+    dispatches: Vec<Dispatch>,
+}
+
+impl Output {
+    /// The output as the decoder has it.
+    pub fn decoded(&self) -> Decoded<'_> {
+        Decoded {
+            items: &self.items,
+            calls: &self.calls,
+            dispatches: &self.dispatches,
+        }
+    }
+
+    /// Drops the output and keeps its memory.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.calls.clear();
+        self.dispatches.clear();
+    }
+}
+
 /// Not a valid process number: a session has far fewer processes.
 const NO_PROCESS: u32 = u32::MAX;
 
@@ -212,6 +239,14 @@ impl Decoder {
         self.items.clear();
         self.calls.clear();
         self.dispatches.clear();
+    }
+
+    /// Moves the output to `empty`, and continues in the memory that was there.
+    pub fn move_output(&mut self, empty: &mut Output) {
+        empty.clear();
+        std::mem::swap(&mut self.items, &mut empty.items);
+        std::mem::swap(&mut self.calls, &mut empty.calls);
+        std::mem::swap(&mut self.dispatches, &mut empty.dispatches);
     }
 
     /// Removes and returns the items.

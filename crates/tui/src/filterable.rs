@@ -8,7 +8,9 @@ use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use roctop_model::stats::Stat;
 use roctop_model::table::{CopyStat, MarkerStat, Placement, Shape};
 use roctop_model::{LaneKey, Names, Slice, Snapshot};
-use roctop_trace::item::{AgentId, AgentKind, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId};
+use roctop_trace::item::{
+    AgentId, AgentKind, ApiCall, Dispatch, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
+};
 use roctop_trace::site::SiteNumber;
 
 fn number<T: Into<f64>>(value: Option<T>) -> Value<'static> {
@@ -341,6 +343,59 @@ impl SliceSubject<'_> {
                 .get(slice.shape as usize)
                 .map_or(Value::None, |known| shape(known, field)),
             _ => kernel_value(names, KernelId(slice.what), field),
+        }
+    }
+}
+
+/// A launch of a recording.
+pub(crate) struct LaunchSubject<'a> {
+    pub(crate) snap: &'a Snapshot,
+    pub(crate) dispatch: &'a Dispatch,
+}
+
+impl Subject for LaunchSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        kernel_names(&self.snap.names, self.dispatch.kernel, test)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (names, one) = (&self.snap.names, self.dispatch);
+        match field {
+            Field::Dur => Value::whole(one.span.duration()),
+            Field::Pid | Field::Rank => process(names, one.process, field),
+            Field::Site | Field::File => site(self.snap, one.process, one.site, field),
+            Field::Dev => gpu(names, one.agent),
+            Field::Queue => number(names.queue(one.queue).map(|queue| queue.number)),
+            Field::Stream => stream(names, one.stream),
+            Field::Qdly if one.submit > 0 => Value::whole(one.span.begin.saturating_sub(one.submit)),
+            Field::Grid | Field::Wg | Field::Lds | Field::Scratch => shape(&Shape::of(one), field),
+            _ => kernel_value(names, one.kernel, field),
+        }
+    }
+}
+
+/// A call of a recording.
+pub(crate) struct CallSubject<'a> {
+    pub(crate) snap: &'a Snapshot,
+    pub(crate) call: &'a ApiCall,
+}
+
+impl Subject for CallSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        let known = self.snap.names.operation(self.call.operation);
+        known.is_some_and(|name| test(&name.operation.name))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (names, call) = (&self.snap.names, self.call);
+        match field {
+            Field::Dur => Value::whole(call.span.duration()),
+            Field::Pid | Field::Rank => process(names, call.process, field),
+            Field::Site | Field::File => site(self.snap, call.process, call.site, field),
+            Field::Tid => number(names.thread(call.thread).map(|thread| thread.tid)),
+            Field::Thread => names
+                .thread(call.thread)
+                .map_or(Value::None, |thread| Value::Text(&thread.name)),
+            Field::Domain => domain(names, call.operation).map_or(Value::None, Value::Text),
+            _ => Value::None,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
 use roctop_model::stats::Stat;
 use roctop_model::table::Placement;
+use roctop_model::tally::{Counting, State};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{ProcessId, QueueId};
 use roctop_trace::units;
@@ -39,6 +40,8 @@ struct Counted {
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     by_key: HashMap<Key, Counted>,
+    /// All that pass, if they were counted in the recording.
+    whole: Option<(Kind, Arc<Counting>)>,
     /// The filter's names are those of other things, to which these belong.
     pub(crate) related: Option<Anchors>,
 }
@@ -64,6 +67,15 @@ impl Launches {
     /// Of the slices of `what` in places that a test takes, those that pass; `of` is what is known of all of them. None if
     /// none passes.
     pub(crate) fn passing(&self, what: u32, of: &Stat, takes: impl Fn(Placement) -> bool) -> Option<Passing> {
+        if let Some((kind, counting)) = &self.whole
+            && let State::Done(tally) = &counting.state
+        {
+            return match kind {
+                Kind::Kernels => tally.of_kernel(what, takes),
+                _ => tally.of_operation(what),
+            }
+            .map(Passing::exact);
+        }
         let own = self.by_key.iter().filter(|(key, _)| key.what == what);
         let own = own.filter(|(key, _)| key.place.is_none_or(&takes));
         let (mut kept, mut nanos) = (0, Vec::new());
@@ -161,6 +173,25 @@ impl Subject for Duration {
     }
 }
 
+/// What was counted for the filter in the whole recording, if all was.
+pub(crate) fn whole<'a>(scene: &Scene<'a>) -> Option<&'a Arc<Counting>> {
+    let counting = scene.snap.counting.as_ref();
+    let is_done = |counting: &&Arc<Counting>| counting.done(&scene.ui.filter.source).is_some();
+    // Numbers since a moment are not those of the whole.
+    counting.filter(|_| scene.snap.values.counted_from == 0).filter(is_done)
+}
+
+/// How far the counting for the filter is, in words; none if nothing is counted for it.
+pub(crate) fn progress(scene: &Scene<'_>) -> Option<String> {
+    let counting = scene.snap.counting.as_ref()?;
+    match &counting.state {
+        _ if counting.filter != scene.ui.filter.source => None,
+        State::Running(percent) => Some(format!("counting {percent} %")),
+        State::Failed(reason) => Some(format!("not counted: {reason}")),
+        State::Done(_) => None,
+    }
+}
+
 /// Where the kernel of a slice ran.
 fn place(key: LaneKey, slice: &Slice) -> Option<Placement> {
     let (agent, stream) = match key {
@@ -213,6 +244,8 @@ fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
     {
         found = collect(scene, kind, |key, slice| anchors.belongs(kind, key, slice));
         found.related = Some(anchors);
+    } else if matches!(kind, Kind::Kernels | Kind::Calls) {
+        found.whole = whole(scene).map(|counting| (kind, counting.clone()));
     }
     found
 }

@@ -32,6 +32,7 @@ mod size;
 pub mod start;
 pub mod stretch;
 mod tab;
+pub mod tally;
 pub mod theme;
 pub mod throttle;
 pub mod time;

@@ -101,6 +101,8 @@ pub enum Effect {
     Record,
     /// Read this window back from the recording; none: nothing is to be read any more.
     Recall(Option<Window>),
+    /// Count what passes this filter in the whole recording; none: nothing is to be counted any more.
+    CountPassing(Option<String>),
     /// Count from another moment.
     Reset(Since),
     /// Run the program again and compare with this run.

@@ -35,6 +35,7 @@ pub(crate) mod steps;
 mod timeline;
 pub(crate) mod transfers;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -313,7 +314,7 @@ fn retain<T>(list: &mut Vec<T>, kept: &[bool]) {
 }
 
 /// What the filter does here, where that is not to compare rows; none where it has nothing unusual to say.
-pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<&'static str> {
+pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<Cow<'static, str>> {
     let filter = &scene.ui.filter;
     let kind = match scene.ui.tab {
         _ if filter.is_empty() => return None,
@@ -323,19 +324,26 @@ pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<&'static str> {
         Tab::Copies => Kind::Copies,
         Tab::Overview | Tab::Timeline | Tab::Running | Tab::Diff => return None,
         Tab::Devices if !filter.asks_only(|field| !matches!(field, Field::Dev | Field::Dur)) => {
-            return Some("words hide nothing here");
+            return Some("words hide nothing here".into());
         }
         Tab::Processes if !filter.asks_only(|field| !matches!(field, Field::Pid | Field::Rank)) => {
-            return Some("words hide nothing here");
+            return Some("words hide nothing here".into());
         }
-        _ => return Some("not used here"),
+        _ => return Some("not used here".into()),
     };
     let of_each = |field: Field| !field.is_of_each() || field.is_of_place();
-    launches::relation(scene, kind).or(match kind {
-        _ if filter.asks_only(of_each) => None,
-        Kind::Kernels => Some("each launch"),
-        Kind::Calls => Some("each call"),
-        _ => Some("rows with any such"),
+    if let Some(relation) = launches::relation(scene, kind) {
+        return Some(relation.into());
+    }
+    let words = match kind {
+        _ if filter.asks_only(of_each) => return None,
+        Kind::Kernels => "each launch",
+        Kind::Calls => "each call",
+        _ => return Some("rows with any such".into()),
+    };
+    Some(match launches::progress(scene) {
+        Some(progress) => format!("{words}, {progress}").into(),
+        None => words.into(),
     })
 }
 
@@ -368,11 +376,13 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
             _ if snap.missed.is_some() => "nothing is recorded".into(),
             Mode::Live if snap.ended.is_some() => "no HIP or HSA use: no collector started".into(),
             Mode::Live => "no HIP or HSA use yet: the collector starts with it".into(),
+            Mode::Replay if snap.loading.percent().is_some() => "the recording is being read".into(),
             Mode::Replay => "the recording has no process".into(),
         });
     } else {
         let after = units::duration(snap.elapsed());
         lines.push(match (snap.mode, snap.ended) {
+            (Mode::Replay, _) if snap.loading.percent().is_some() => format!("no {what} read yet"),
             (Mode::Replay, _) => format!("the recording has no {what}"),
             (_, Some(_)) => format!("there was no {what}"),
             (_, None) => format!("no {what} yet, after {after}"),

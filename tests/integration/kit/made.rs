@@ -49,6 +49,8 @@ pub(crate) struct Made {
     pub(crate) text: Option<&'static str>,
     /// Counters with a value of each dispatch; then each has a sample of its program counter and the GPU a gauge, too.
     pub(crate) counters: u32,
+    /// Every such step has a kernel that takes a hundred times as long; 0 for none.
+    pub(crate) long_every: u64,
     /// What the collector says is not recorded.
     pub(crate) incomplete: Option<&'static str>,
 }
@@ -67,6 +69,7 @@ impl Default for Made {
             marks: false,
             text: None,
             counters: 0,
+            long_every: 0,
             incomplete: None,
         }
     }
@@ -184,7 +187,9 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         writer.record(thread, tid, ApiCall::head(0, Domain::HIP), &call.payload());
         counts.calls += 1;
         let begin = (now + 1500).max(queue_free) + made.boot_offset;
-        let end = begin + (2000 + step % 7 * 100) * made.slowness;
+        let is_long = made.long_every > 0 && step.is_multiple_of(made.long_every);
+        let factor = if is_long { 100 } else { 1 };
+        let end = begin + (2000 + step % 7 * 100) * made.slowness * factor;
         queue_free = end - made.boot_offset;
         if is_copy {
             let copy = copied([begin, end, now + 600], correlation, tid);

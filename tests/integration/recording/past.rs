@@ -201,7 +201,9 @@ fn a_recording_larger_than_memory_is_exact_at_every_zoom() {
     let reader = PastReader::start(merged.history(), None, decoder.clone(), limited.clone()).unwrap();
     for (store, decoder) in [(&whole, by_kind()), (&limited, decoder)] {
         merged
-            .feed(&decoder, None, &mut |decoded| store.lock().unwrap().take(decoded))
+            .feed(&decoder, None, &mut |_| (), &mut |decoded| {
+                store.lock().unwrap().take(decoded);
+            })
             .unwrap();
     }
     let mut averages = 0;
@@ -239,7 +241,9 @@ fn what_a_limited_recording_dropped_is_named() {
     let (limited, decoder) = (store(24_000), by_kind());
     let reader = PastReader::start(merged.history(), None, decoder.clone(), limited.clone()).unwrap();
     merged
-        .feed(&decoder, None, &mut |decoded| limited.lock().unwrap().take(decoded))
+        .feed(&decoder, None, &mut |_| (), &mut |decoded| {
+            limited.lock().unwrap().take(decoded);
+        })
         .unwrap();
     let recall = read(&reader, &limited, window(BEGIN, 2_000));
     let reason = "the recording has dropped this time to keep its size";

@@ -510,11 +510,11 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
         };
         let owner = Owner { process, ..block.owner };
         let appended = if process == block.owner.process {
-            segments.append(block.kind, owner, &block.bytes, block.content)
+            segments.append(block.kind, owner, &block.bytes, block.content, None)
         } else {
             let mut bytes = block.bytes.to_vec();
             block::renumber(&mut bytes, process);
-            segments.append(block.kind, owner, &bytes, block.content)
+            segments.append(block.kind, owner, &bytes, block.content, None)
         };
         appended.map_err(failed)?;
         written.records += u64::from(block.content.1);

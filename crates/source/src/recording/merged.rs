@@ -6,17 +6,18 @@
 
 use super::history::{self, History};
 use super::reader::{Recording, Replay, Samples};
+use super::scan::Scan;
 use crate::error::Result;
 use roctop_ring::layout::clock;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
-use roctop_trace::decode::{Decoded, Decoder};
+use roctop_trace::decode::{Decoded, Decoder, Output};
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, session_origin};
 use roctop_trace::raw::{Batch, Raw, RawSink, split};
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -123,11 +124,21 @@ differ",
 
     /// Reads stretches of them again.
     pub fn history(&self) -> History {
+        History::of(self.paths())
+    }
+
+    /// Looks through them again.
+    pub fn scan(&self) -> Scan {
+        let threads = self.parts.iter().map(|part| part.recording.threads()).max();
+        Scan::of(self.paths(), threads.unwrap_or(1))
+    }
+
+    fn paths(&self) -> Vec<history::Part> {
         let part = |part: &Part<'_>| history::Part {
             path: part.recording.path().to_owned(),
             first: part.first,
         };
-        History::of(self.parts.iter().map(part).collect())
+        self.parts.iter().map(part).collect()
     }
 
     /// Size of all files, bytes.
@@ -153,8 +164,8 @@ differ",
     /// Origin of displayed times and of ranges: the start of the first process, or the first record if that is earlier.
     pub fn beginning(&self) -> Result<Option<Nanos>> {
         let mut beginning = None;
-        let mut look = |items: Vec<Item>| {
-            for item in items {
+        let mut look = |output: &mut Output| {
+            for item in &output.items {
                 if let Item::Process(process) = item {
                     beginning = session_origin(beginning, process.since);
                 }
@@ -163,11 +174,14 @@ differ",
         let mut decoder = self.dated(Decoder::default())?;
         let mut facts = Batches {
             decoder: &mut decoder,
+            output: Output::default(),
             take: &mut look,
             pending: 0,
         };
         self.deliver_facts(&mut facts)?;
-        look(decoder.take_items());
+        let mut last = facts.output;
+        decoder.move_output(&mut last);
+        look(&mut last);
         let first = self.span()?.map(|span| span.begin);
         Ok(first.map_or(beginning, |first| session_origin(beginning, first)))
     }
@@ -217,7 +231,8 @@ differ",
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
-        self.decode(Decoder::default(), span, read, take)
+        let all = &mut |output: &mut Output| take(std::mem::take(&mut output.items));
+        Ok(self.decode(Decoder::default(), span, read, all)?.0)
     }
 
     /// As [`Merged::items`], with an id for every text of a marker or of arguments, without a limit.
@@ -227,7 +242,8 @@ differ",
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Vec<Item>),
     ) -> Result<Replay> {
-        self.decode(Decoder::with_unlimited_texts(), span, read, take)
+        let all = &mut |output: &mut Output| take(std::mem::take(&mut output.items));
+        Ok(self.decode(Decoder::with_unlimited_texts(), span, read, all)?.0)
     }
 
     /// Decodes everything that may touch `span` by a decoder that others may fork meanwhile, each batch to `take`.
@@ -235,12 +251,16 @@ differ",
         &self,
         decoder: &Mutex<Decoder>,
         span: Option<Span>,
+        read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(&Decoded<'_>),
     ) -> Result<Replay> {
         let dated = self.dated(Decoder::by_kind())?;
         *decoder.lock().unwrap_or_else(PoisonError::into_inner) = dated;
         let mut feeding = Feeding { decoder, take };
-        let replay = self.deliver(span, &mut |_| (), &mut feeding)?;
+        let replay = self.read_ahead(span, &mut |batch, bytes| {
+            batch.deliver(&mut feeding);
+            read(bytes);
+        })?;
         feeding.hand_over(1);
         if let Some(lost) = damage(&replay) {
             (feeding.take)(&Decoded {
@@ -252,67 +272,98 @@ differ",
         Ok(replay)
     }
 
+    /// Decodes everything that may overlap `span`; calls and dispatches are apart from the other items. Returns the decoder
+    /// too, which knows all that is named.
+    pub fn by_kind(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(&Decoded<'_>),
+    ) -> Result<(Replay, Decoder)> {
+        self.decode(Decoder::by_kind(), span, read, &mut |output| take(&output.decoded()))
+    }
+
     fn decode(
         &self,
         decoder: Decoder,
         span: Option<Span>,
         read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(Vec<Item>),
-    ) -> Result<Replay> {
+        take: &mut dyn FnMut(&mut Output),
+    ) -> Result<(Replay, Decoder)> {
         let mut decoder = self.dated(decoder)?;
+        let mut output = Output::default();
         let replay = if self.parts.iter().any(|part| part.recording.threads() > 1) {
             self.decode_ahead(&mut decoder, span, read, take)?
         } else {
             let mut batches = Batches {
                 decoder: &mut decoder,
+                output: Output::default(),
                 take,
                 pending: 0,
             };
             self.deliver(span, read, &mut batches)?
         };
-        if let Some(lost) = damage(&replay) {
-            take(vec![lost]);
-        }
-        take(decoder.take_items());
-        Ok(replay)
+        decoder.move_output(&mut output);
+        output.items.extend(damage(&replay));
+        take(&mut output);
+        Ok((replay, decoder))
     }
 
-    /// Reads on one thread and decodes on another one, ahead of the caller, who takes the items.
-    fn decode_ahead(
-        &self,
-        decoder: &mut Decoder,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(Vec<Item>),
-    ) -> Result<Replay> {
-        let (filled, raw) = sync_channel::<(Batch, u64)>(MAX_AHEAD);
-        let (decoded, items) = sync_channel(MAX_AHEAD);
+    /// Reads on another thread, ahead of the caller, who takes the batches with the bytes that they had in the recording.
+    fn read_ahead(&self, span: Option<Span>, take: &mut dyn FnMut(&Batch, u64)) -> Result<Replay> {
+        let (filled, batches) = sync_channel::<(Batch, u64)>(MAX_AHEAD);
+        let (empty, spares) = channel();
         thread::scope(|scope| {
             let reading = scope.spawn(move || {
                 let bytes = Cell::new(0);
                 let mut filling = Filling {
-                    batch: Batch::default(),
+                    batch: Batch::with_room(BATCH_SLOTS),
                     bytes: &bytes,
                     filled,
+                    spares,
                 };
                 let replay = self.deliver(span, &mut |done| bytes.set(bytes.get() + done), &mut filling);
                 filling.pass_on();
                 replay
             });
-            scope.spawn(move || {
-                for (batch, bytes) in raw {
-                    batch.deliver(decoder);
-                    // The caller is gone only if it panicked.
-                    if decoded.send((decoder.take_items(), bytes)).is_err() {
-                        return;
-                    }
-                }
-            });
-            for (found, bytes) in items {
-                read(bytes);
-                take(found);
+            for (mut batch, bytes) in batches {
+                take(&batch, bytes);
+                batch.clear();
+                // Nobody fills it after the end.
+                let _ = empty.send(batch);
             }
             reading
+                .join()
+                .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+        })
+    }
+
+    /// Reads on one thread and decodes on another one, ahead of the caller, who takes the output.
+    fn decode_ahead(
+        &self,
+        decoder: &mut Decoder,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        take: &mut dyn FnMut(&mut Output),
+    ) -> Result<Replay> {
+        let (decoded, outputs) = sync_channel::<(Output, u64)>(MAX_AHEAD);
+        let (empty, spares) = channel::<Output>();
+        thread::scope(|scope| {
+            let decoding = scope.spawn(move || {
+                self.read_ahead(span, &mut |batch, bytes| {
+                    batch.deliver(decoder);
+                    let mut output = spares.try_recv().unwrap_or_default();
+                    decoder.move_output(&mut output);
+                    // The caller is gone only if it panicked.
+                    let _ = decoded.send((output, bytes));
+                })
+            });
+            for (mut output, bytes) in outputs {
+                read(bytes);
+                take(&mut output);
+                let _ = empty.send(output);
+            }
+            decoding
                 .join()
                 .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
         })
@@ -476,11 +527,15 @@ struct Filling<'a> {
     /// Bytes of the recording that were read since the last batch.
     bytes: &'a Cell<u64>,
     filled: SyncSender<(Batch, u64)>,
+    /// Batches that were taken, to be filled again.
+    spares: Receiver<Batch>,
 }
 
 impl Filling<'_> {
     fn pass_on(&mut self) {
-        let batch = std::mem::replace(&mut self.batch, Batch::with_room(BATCH_SLOTS));
+        let next = self.spares.try_recv();
+        let next = next.unwrap_or_else(|_| Batch::with_room(BATCH_SLOTS));
+        let batch = std::mem::replace(&mut self.batch, next);
         // The other thread is gone only if it panicked.
         let _ = self.filled.send((batch, self.bytes.take()));
     }
@@ -506,7 +561,8 @@ impl RawSink for Filling<'_> {
 
 struct Batches<'a> {
     decoder: &'a mut Decoder,
-    take: &'a mut dyn FnMut(Vec<Item>),
+    output: Output,
+    take: &'a mut dyn FnMut(&mut Output),
     pending: u32,
 }
 
@@ -516,7 +572,8 @@ impl RawSink for Batches<'_> {
         self.pending += 1;
         if self.pending >= BATCH_DELIVERIES {
             self.pending = 0;
-            (self.take)(self.decoder.take_items());
+            self.decoder.move_output(&mut self.output);
+            (self.take)(&mut self.output);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! of which may be removed.
 
 use super::block::{self, Kind, Owner};
+use super::contents::{self, Contents};
 use super::index::{self, Entry, Times};
 use super::payload;
 use super::{FACTS, SEGMENT};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const SEGMENT_BYTES: u64 = 256 << 20;
 /// Number of blocks at which a segment ends, because its index must fit into one block.
 const MAX_BLOCKS: usize = 1 << 19;
+/// Number of blocks of records after which their contents are written.
+const DESCRIBED_TOGETHER: usize = 64;
 /// Minimum number of segments of a size-limited recording, so that little is removed at once.
 const MIN_SEGMENTS: u64 = 8;
 
@@ -101,6 +104,8 @@ pub(super) struct Segments {
     current: BufferedFile,
     number: u32,
     index: Vec<Entry>,
+    /// Contents of blocks by their offset, which are not written yet.
+    contents: Vec<(u64, Contents)>,
     counts: Counts,
     ends: Vec<(Owner, Vec<u8>)>,
     done: VecDeque<CompleteSegment>,
@@ -124,6 +129,7 @@ impl Segments {
             current: BufferedFile::create(path(directory, number))?,
             number,
             index: Vec::new(),
+            contents: Vec::new(),
             counts: Counts::new(),
             ends: Vec::new(),
             done: VecDeque::new(),
@@ -142,20 +148,28 @@ impl Segments {
     /// Writes a block to the file of its kind. After an error nothing was written, and the call may be repeated.
     pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
         let bytes = block::encode(kind, owner, payload);
-        let content = if kind == Kind::RECORDS {
-            Times::of(payload::slots(&payload::words(payload)))
-        } else {
-            (Times::default(), 0)
-        };
-        self.append(kind, owner, &bytes, content)?;
+        if kind == Kind::RECORDS {
+            let words = payload::words(payload);
+            let slots = payload::slots(&words);
+            return self.append(kind, owner, &bytes, Times::of(slots), Some(Contents::of(slots)));
+        }
+        self.append(kind, owner, &bytes, (Times::default(), 0), None)?;
         if kind == Kind::ENDED {
             self.ends.push((owner, payload.to_vec()));
         }
         Ok(())
     }
 
-    /// As [`Segments::write`], for an encoded block with the times and the number of its records.
-    pub(super) fn append(&mut self, kind: Kind, owner: Owner, bytes: &[u8], content: (Times, u32)) -> io::Result<()> {
+    /// As [`Segments::write`], for an encoded block with the times and the number of its records, and their contents if these
+    /// are known.
+    pub(super) fn append(
+        &mut self,
+        kind: Kind,
+        owner: Owner,
+        bytes: &[u8],
+        content: (Times, u32),
+        contents: Option<Contents>,
+    ) -> io::Result<()> {
         if kind.stays() {
             return self.facts.write(bytes);
         }
@@ -168,24 +182,45 @@ impl Segments {
         }
         let offset = self.current.bytes;
         self.current.write(bytes)?;
-        let (times, records) = content;
-        self.index.push(Entry {
-            offset,
-            stored: (bytes.len() - block::HEADER) as u32,
-            kind,
-            owner,
-            records,
-            times,
-        });
+        self.list(kind, owner, offset, content);
+        let records = content.1;
         if records > 0 {
             let key = (owner.process, owner.thread, owner.tid);
             *self.counts.entry(key).or_default() += u64::from(records);
+        }
+        self.contents.extend(contents.map(|contents| (offset, contents)));
+        if self.contents.len() >= DESCRIBED_TOGETHER {
+            // Without room nothing describes these blocks: a reader reads them.
+            let bytes = self.description();
+            let offset = self.current.bytes;
+            if self.current.write(&bytes).is_ok() {
+                self.list(Kind::CONTENTS, Owner::default(), offset, (Times::default(), 0));
+            }
         }
         if self.current.bytes >= self.segment_bytes || self.index.len() >= MAX_BLOCKS {
             // The block is written; an error of the rotation shows at the next write.
             let _ = self.rotate();
         }
         Ok(())
+    }
+
+    /// Adds a block to the index that begins at `offset` and ends here.
+    fn list(&mut self, kind: Kind, owner: Owner, offset: u64, (times, records): (Times, u32)) {
+        let stored = self.current.bytes - offset - block::HEADER as u64;
+        self.index.push(Entry {
+            offset,
+            stored: stored as u32,
+            kind,
+            owner,
+            records,
+            times,
+        });
+    }
+
+    /// A block with the contents of the latest blocks.
+    fn description(&mut self) -> Vec<u8> {
+        let payload = contents::encode(&std::mem::take(&mut self.contents));
+        block::encode(Kind::CONTENTS, Owner::default(), &payload)
     }
 
     /// Flushes all buffers to the kernel, so that the data survives this process.
@@ -198,6 +233,12 @@ impl Segments {
     /// Ends the current segment with its index.
     pub(super) fn end(&mut self) -> io::Result<()> {
         if !self.is_ended {
+            if !self.contents.is_empty() {
+                let bytes = self.description();
+                let offset = self.current.bytes;
+                self.current.put(&bytes);
+                self.list(Kind::CONTENTS, Owner::default(), offset, (Times::default(), 0));
+            }
             let offset = self.current.bytes;
             let entries = index::encode(&std::mem::take(&mut self.index));
             self.current

@@ -59,6 +59,18 @@ impl Decoder {
         self.kernel(&text, 0, 0, None)
     }
 
+    /// The kernels that an object is, one after the other; `None` if its dispatches have to say.
+    pub fn kernels_of(&self, process: ProcessId, object: u64) -> Option<impl Iterator<Item = KernelId>> {
+        let symbols = self.processes.get(process.0 as usize)?.symbols.get(&object)?;
+        (!symbols.is_empty()).then(|| symbols.iter().map(|symbol| symbol.kernel))
+    }
+
+    /// The operation of this number, if it has a name.
+    pub fn operation_of(&self, process: ProcessId, domain: Domain, op: u16) -> Option<OperationId> {
+        let known = &self.processes.get(process.0 as usize)?.operations;
+        known.get(&(domain.0, op)).copied()
+    }
+
     pub(super) fn queue_id(&mut self, process: ProcessId, number: u32, agent: AgentId) -> QueueId {
         let key = (process.0, number);
         if let Some(known) = self.recent.queues.get(u64::from(number), key) {

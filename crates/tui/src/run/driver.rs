@@ -12,7 +12,7 @@ use crate::key::Input;
 use crate::screen::Screen;
 use crate::throttle::Throttle;
 use crate::waker;
-use crate::{Effect, Msg, Own, Since, Ui, picture, update, view};
+use crate::{Effect, Msg, Own, Since, Ui, picture, tally, update, view};
 use roctop_model::recall::Window;
 use roctop_model::{Fresh, Snapshot};
 use roctop_trace::clocks::{boottime, of_process, of_thread};
@@ -66,6 +66,8 @@ pub(super) struct Driver<'a> {
     is_answer: bool,
     /// The window whose past was asked for last.
     asked: Option<Window>,
+    /// The filter for which all records were to be counted last.
+    counted: Option<String>,
 }
 
 impl<'a> Driver<'a> {
@@ -102,6 +104,7 @@ impl<'a> Driver<'a> {
             is_dirty: true,
             is_answer: false,
             asked: None,
+            counted: None,
         }
     }
 
@@ -134,6 +137,13 @@ impl<'a> Driver<'a> {
         let wanted = self.ui.past.get();
         if wanted != std::mem::replace(&mut self.asked, wanted) && !self.perform(Effect::Recall(wanted))? {
             return Ok(false);
+        }
+        let wanted = tally::is_wanted(&self.latest, &self.ui.filter).then(|| self.ui.filter.source.clone());
+        if wanted != self.counted {
+            self.counted.clone_from(&wanted);
+            if !self.perform(Effect::CountPassing(wanted))? {
+                return Ok(false);
+            }
         }
         if !self.perform(Effect::Idle)? {
             return Ok(false);

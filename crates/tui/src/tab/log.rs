@@ -182,6 +182,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, _: Si
     let inner = canvas.frame(upper, title, &right);
     if lines.is_empty() {
         let why = match (scene.snap.mode, &scene.ui.prefs.detached.output) {
+            (Mode::Replay, _) if scene.snap.loading.percent().is_some() => "the recording is being read".into(),
             (Mode::Replay, _) => "the recording has no output".into(),
             (Mode::Live, Some(place)) => format!("what the program prints goes to {place}"),
             (Mode::Live, None) => "the program has printed nothing".into(),

@@ -11,6 +11,7 @@ use crate::keymap::Action;
 use crate::tab::{self, counters};
 use crate::theme::Role;
 use crate::{Size, Tab, Ui, View};
+use roctop_model::snapshot::Loading;
 use roctop_model::{Mode, Snapshot, snapshot};
 use roctop_trace::item::{AgentKind, Exit, NodeId};
 use roctop_trace::units;
@@ -19,6 +20,12 @@ use roctop_trace::units;
 pub(crate) fn state(ui: &Ui, latest: &Snapshot) -> (&'static str, String, Role) {
     if ui.frozen.is_some() {
         return ("❚❚", "PAUSED".into(), Role::Paused);
+    }
+    if let Some(percent) = latest.loading.percent() {
+        return ("↺", format!("LOADING {percent:>2} %"), Role::Warn);
+    }
+    if latest.loading == Loading::Failed {
+        return ("▲", "NOT READ TO THE END".into(), Role::Bad);
     }
     match (latest.mode, latest.ended) {
         (Mode::Replay, _) => ("↺", "REPLAY".into(), Role::Replay),

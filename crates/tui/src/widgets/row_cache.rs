@@ -6,8 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use super::table::Scene;
-use crate::Sort;
+use crate::{Sort, launches};
 use roctop_model::snapshot::KernelRow;
+use roctop_model::tally::Counting;
 use roctop_model::{Names, kernel_counters};
 use roctop_trace::item::Nanos;
 
@@ -20,6 +21,8 @@ pub(crate) struct Basis {
     /// Which values, where counters are among them: those come without a change of the kernels.
     at: Option<Nanos>,
     filter: String,
+    /// What was counted in the recording for the filter.
+    counted: Weak<Counting>,
     sort: Sort,
 }
 
@@ -31,6 +34,7 @@ impl Basis {
             names: Arc::downgrade(&snap.names),
             at: (!kernel_counters::columns(snap).is_empty()).then_some(snap.values.at),
             filter: filter.source.clone(),
+            counted: launches::whole(scene).map_or_else(Weak::new, Arc::downgrade),
             sort,
         }
     }
@@ -44,6 +48,7 @@ impl Basis {
             names: Weak::new(),
             at: scene.snap.job.as_ref().map(|job| job.at),
             filter: scene.ui.filter.source.clone(),
+            counted: Weak::new(),
             sort,
         }
     }
@@ -69,6 +74,7 @@ impl PartialEq for Basis {
     fn eq(&self, other: &Self) -> bool {
         self.kernels.ptr_eq(&other.kernels)
             && self.names.ptr_eq(&other.names)
+            && self.counted.ptr_eq(&other.counted)
             && self.at == other.at
             && self.filter == other.filter
             && self.sort == other.sort

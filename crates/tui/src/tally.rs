@@ -1,0 +1,119 @@
+//! Which launches and calls of a recording a filter wants counted one by one: those of rows of which some may pass and others
+//! may not.
+
+use std::sync::Arc;
+
+use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject};
+use roctop_model::query::{Field, Filter, Launches};
+use roctop_model::snapshot::Loading;
+use roctop_model::table::{Placement, is_untimed};
+use roctop_model::tally::Tally;
+use roctop_model::{Mode, Snapshot, kernel_counters};
+use roctop_trace::item::{ApiCall, Dispatch, KernelId, OperationId};
+
+/// Records that are few enough to be counted from memory.
+const MAX_KEPT: u64 = 1 << 17;
+
+/// What is to be counted.
+#[derive(Debug)]
+pub struct Plan {
+    snap: Arc<Snapshot>,
+    /// By kernel, and by operation: what a launch or call has to pass. `None`: the row says it for all.
+    kernels: Vec<Option<Filter>>,
+    operations: Vec<Option<Filter>>,
+}
+
+/// Whether a filter asks a recording for more than the screen counts from memory.
+pub fn is_wanted(snap: &Snapshot, filter: &Filter) -> bool {
+    let is_counted = |field: Field| !field.is_of_each() || field.is_of_place();
+    let totals = &snap.values.totals;
+    snap.mode == Mode::Replay
+        && snap.loading == Loading::Done
+        && !filter.asks_only(is_counted)
+        && totals.calls + totals.dispatches > MAX_KEPT
+}
+
+impl Plan {
+    /// For a filter on everything that a snapshot knows.
+    pub fn new(snap: Arc<Snapshot>, filter: &Filter) -> Self {
+        fn keep(all: &mut Vec<Option<Filter>>, at: u32, launches: Launches) {
+            if let Launches::Some(rest) = launches {
+                let at = at as usize;
+                if all.len() <= at {
+                    all.resize_with(at + 1, || None);
+                }
+                all[at] = Some(rest);
+            }
+        }
+        let (mut kernels, mut operations) = (Vec::new(), Vec::new());
+        for row in &*snap.values.kernels {
+            let subject = KernelSubject {
+                names: &snap.names,
+                row,
+                whole: snap.values.totals.kernel_time,
+                counted: &|name| kernel_counters::value(&snap, row, name),
+            };
+            keep(&mut kernels, row.id.0, filter.launches(&subject));
+        }
+        for row in &*snap.values.api {
+            let subject = ApiSubject(&snap.names, row, crate::tab::wall(&snap));
+            keep(&mut operations, row.id.0, filter.launches(&subject));
+        }
+        Self {
+            snap,
+            kernels,
+            operations,
+        }
+    }
+
+    fn of_kernel(&self, kernel: KernelId) -> Option<&Filter> {
+        self.kernels.get(kernel.0 as usize)?.as_ref()
+    }
+
+    fn of_operation(&self, operation: OperationId) -> Option<&Filter> {
+        self.operations.get(operation.0 as usize)?.as_ref()
+    }
+
+    /// Whether a launch of a kernel with a duration in this range may count.
+    pub fn may_launch(&self, kernel: KernelId, durations: (f64, f64)) -> bool {
+        self.of_kernel(kernel).is_some_and(|rest| may_pass(rest, durations))
+    }
+
+    /// Whether a call of an operation with a duration in this range may count.
+    pub fn may_call(&self, operation: OperationId, durations: (f64, f64)) -> bool {
+        self.of_operation(operation)
+            .is_some_and(|rest| may_pass(rest, durations))
+    }
+
+    /// Counts a launch, if it passes.
+    pub fn launch(&self, dispatch: &Dispatch, into: &mut Tally) {
+        let Some(rest) = self.of_kernel(dispatch.kernel) else {
+            return;
+        };
+        let snap = &*self.snap;
+        if !is_untimed(dispatch.flags, dispatch.span.end) && rest.accepts(&LaunchSubject { snap, dispatch }) {
+            let place = Placement {
+                process: dispatch.process,
+                agent: dispatch.agent,
+                queue: dispatch.queue,
+                stream: dispatch.stream,
+            };
+            into.kernel(dispatch.kernel.0, place, dispatch.span.duration());
+        }
+    }
+
+    /// Counts a call, if it passes.
+    pub fn call(&self, call: &ApiCall, into: &mut Tally) {
+        let Some(rest) = self.of_operation(call.operation) else {
+            return;
+        };
+        let snap = &*self.snap;
+        if call.span.end > 0 && rest.accepts(&CallSubject { snap, call }) {
+            into.call(call.operation.0, call.span.duration());
+        }
+    }
+}
+
+fn may_pass(rest: &Filter, durations: (f64, f64)) -> bool {
+    rest.may_pass(&|field| (field == Field::Dur).then_some(durations))
+}
