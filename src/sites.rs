@@ -31,7 +31,10 @@ impl Finder {
     pub fn of(sites: &Sites) -> Self {
         let mut unnamed: BTreeMap<u32, (Module, Vec<Frame>)> = BTreeMap::new();
         for frame in sites.unnamed() {
-            if let Some(module) = sites.module(frame).filter(|module| module.problem.is_empty()) {
+            if let Some(module) = sites
+                .module(frame)
+                .filter(|module| module.problem.is_empty() && !module.is_python)
+            {
                 let known = unnamed.entry(frame.module);
                 known.or_insert_with(|| (module.clone(), Vec::new())).1.push(frame);
             }

@@ -2,19 +2,22 @@
 //!
 //! A thread of low priority does this, because it opens and parses the program's files. The bytes of a stack end here.
 
+mod python;
+
+use self::python::{CFrame, Merged, Python, merge};
 use super::ingest::BatchSender;
 use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use crate::session::StackFile;
 use crate::sites::line;
 use anyhow::Result;
-use roctop_ring::sites::{Counter, Entry, Reader};
+use roctop_ring::sites::{Counter, Entry, PythonStack, Reader};
 use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
-use roctop_unwind::{End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Process, Stack, State};
+use roctop_unwind::{CallPath, End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Process, Stack, State};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -99,6 +102,7 @@ struct Source {
     /// Modules and frames that were passed on already.
     modules: HashSet<ModuleId>,
     frames: HashSet<FrameKey>,
+    python: Python,
     paths: HashMap<u16, KnownPath>,
     missing: MissingSites,
     /// Rounds since its end was noticed.
@@ -124,6 +128,7 @@ impl Source {
             mapped: Process::new(Some(PathBuf::from(format!("/proc/{}/root", file.pid)))),
             modules: HashSet::new(),
             frames: HashSet::new(),
+            python: Python::default(),
             paths: HashMap::new(),
             missing: MissingSites::default(),
             rounds_ended: 0,
@@ -148,6 +153,8 @@ impl Source {
                     path: PathBuf::from(OsString::from_vec(mapping.path)),
                 }),
                 Entry::Stack(stack) => self.stack(&stack, files, &mut facts, &mut frames),
+                Entry::Code(code) => self.python.code(code),
+                Entry::Python(stack) => self.python.frames(stack),
             }
         }
         let missing = self.missing();
@@ -183,12 +190,10 @@ impl Source {
             bp: call.bp,
             bytes: &copied.bytes,
         };
-        let path = self.mapped.call_path(&stack, files);
-        let frames = path.frames.iter().map(|frame| Frame {
-            module: frame.module.map_or(NO_MODULE, |module| module.0),
-            offset: frame.offset,
-        });
-        let (frames, end): (Vec<Frame>, _) = (frames.collect(), reason(path.end));
+        let mut path = self.mapped.call_path(&stack, files);
+        let python = self.python.of_stack(call.site, call.tid, call.time);
+        let (frames, is_unsure) = self.merged(&mut path, python, files, facts);
+        let end = reason(path.end);
         if let Some(known) = self.paths.get_mut(&call.site) {
             known.copies = known.copies.saturating_add(1);
             known.different = known.different.saturating_add(u32::from(known.is_other(&frames, end)));
@@ -209,6 +214,7 @@ impl Source {
                     path: module.path.to_string_lossy().into_owned(),
                     build_id: module.build_id.clone(),
                     problem: problem(module.state).into(),
+                    is_python: false,
                 }));
             }
             if self.frames.insert((id, frame.offset)) {
@@ -219,7 +225,7 @@ impl Source {
             site: SiteNumber(call.site),
             frames: frames.clone(),
             end,
-            is_guessed: path.frames.iter().any(|frame| frame.found_by == FoundBy::FramePointer),
+            is_guessed: is_unsure || path.frames.iter().any(|frame| frame.found_by == FoundBy::FramePointer),
         });
         self.paths.insert(
             call.site,
@@ -231,6 +237,55 @@ impl Source {
             },
         );
     }
+}
+
+impl Source {
+    /// The frames of a path together with its Python frames; those that these replace are removed from the path. True if
+    /// the place of a Python frame is not known.
+    fn merged(
+        &mut self,
+        path: &mut CallPath,
+        python: Option<PythonStack>,
+        files: &Files,
+        facts: &mut Vec<SiteFact>,
+    ) -> (Vec<Frame>, bool) {
+        let plain = |frame: &roctop_unwind::Frame| Frame {
+            module: frame.module.map_or(NO_MODULE, |module| module.0),
+            offset: frame.offset,
+        };
+        let Some(python) = python.filter(|python| !python.frames.is_empty()) else {
+            return (path.frames.iter().map(plain).collect(), false);
+        };
+        let of_interpreter = |id| files.module(id).is_some_and(|module| is_interpreter(&module.path));
+        let c = path.frames.iter().map(|frame| CFrame {
+            address: frame.address,
+            sp: frame.sp,
+            is_interpreter: frame.module.is_some_and(of_interpreter),
+        });
+        let (merged, is_unsure) = merge(&c.collect::<Vec<_>>(), &python, path.end == End::Complete);
+        let frames = merged.iter().map(|one| match one {
+            Merged::C(at) => plain(&path.frames[*at]),
+            Merged::Python(at) => self.python.frame(&python.frames[*at], facts),
+        });
+        let frames = frames.collect();
+        let kept: HashSet<usize> = merged
+            .iter()
+            .filter_map(|one| match one {
+                Merged::C(at) => Some(*at),
+                Merged::Python(_) => None,
+            })
+            .collect();
+        let mut at = 0..;
+        path.frames.retain(|_| at.next().is_some_and(|at| kept.contains(&at)));
+        (frames, is_unsure)
+    }
+}
+
+/// Whether this is the interpreter's own file: `python3.11`, `libpython3.12.so.1.0`. Programs that contain an interpreter
+/// have other names.
+fn is_interpreter(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.trim_start_matches("lib").starts_with("python")
 }
 
 impl KnownPath {

@@ -1,5 +1,7 @@
 //! Call paths, from the program to the files: what roctop says of each call is what the program noted of it.
 
+mod python;
+
 use crate::kit::rig::{Rig, rig};
 use crate::real_run_time::sites::has_canary;
 use roctop::item::{ApiCall, Item, ProcessId};
@@ -13,7 +15,7 @@ use std::process::Command;
 
 /// What a recording says of calls with a site, by thread and in order.
 struct Read {
-    calls: BTreeMap<u32, Vec<ApiCall>>,
+    calls: BTreeMap<u32, Vec<(ProcessId, ApiCall)>>,
     sites: Sites,
     facts: Vec<SiteFact>,
 }
@@ -24,7 +26,7 @@ fn read(recording: &Path) -> Read {
     let mut take = |item: &Item| {
         match item {
             Item::Api(call) if call.site.is_known() => calls.push(*call),
-            Item::Thread(thread) => drop(threads.insert(thread.id, thread.tid)),
+            Item::Thread(thread) => drop(threads.insert(thread.id, (thread.process, thread.tid))),
             Item::Site(_, fact) => facts.push(fact.clone()),
             _ => {}
         }
@@ -32,10 +34,11 @@ fn read(recording: &Path) -> Read {
     };
     let recording = Recording::open(recording).unwrap();
     recording.items(&mut |items| items.iter().for_each(&mut take)).unwrap();
-    let mut by_thread: BTreeMap<u32, Vec<ApiCall>> = BTreeMap::new();
+    let mut by_thread: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     calls.sort_by_key(|call| call.span.begin);
     for call in calls {
-        by_thread.entry(threads[&call.thread]).or_default().push(call);
+        let (process, tid) = threads[&call.thread];
+        by_thread.entry(tid).or_default().push((process, call));
     }
     let mut sites = Sites::clone(&store.snapshot(Fresh::All).sites);
     roctop::sites::name(&mut sites);
@@ -76,9 +79,9 @@ fn calls_have_the_call_path_that_the_program_noted() {
     for (thread, noted) in &noted {
         let calls = &read.calls[thread];
         assert_eq!(calls.len(), noted.len(), "thread {thread}");
-        for (call, path) in calls.iter().zip(noted) {
+        for ((process, call), path) in calls.iter().zip(noted) {
             all += 1;
-            match read.sites.path_of(ProcessId(0), call.site) {
+            match read.sites.path_of(*process, call.site) {
                 None => unknown += 1,
                 Some(id) if read.sites.is_ambiguous(id) => ambiguous += 1,
                 Some(id) => *noted_of.entry(id).or_default().entry(*path).or_default() += 1,

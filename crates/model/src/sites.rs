@@ -267,11 +267,22 @@ impl Sites {
         }
     }
 
-    /// The function that people mean by a site: the innermost one that was written by hand.
+    /// The function that people mean by a site: the innermost Python function that is not of an installed package, else
+    /// the innermost Python function; in a path without one, the innermost function that was written by hand.
     pub fn caller(&self, path: PathId) -> Option<(Frame, &Line)> {
+        let is_python = |(frame, _): &(Frame, &Line)| self.is_python(*frame);
+        let is_own = |(frame, line): &(Frame, &Line)| self.is_python(*frame) && !is_installed(&line.file);
         let written = |(_, line): &(Frame, &Line)| !line.function.starts_with(STUB);
-        let mut functions = self.functions(path);
-        functions.find(written).or_else(|| self.functions(path).next())
+        let first = |wanted: &dyn Fn(&(Frame, &Line)) -> bool| self.functions(path).find(wanted);
+        first(&is_own)
+            .or_else(|| first(&is_python))
+            .or_else(|| first(&written))
+            .or_else(|| self.functions(path).next())
+    }
+
+    /// Whether a frame is one of Python.
+    pub fn is_python(&self, frame: Frame) -> bool {
+        self.module(frame).is_some_and(|module| module.is_python)
     }
 
     /// A site in short: `model.cpp:120 forward(int)`.
@@ -326,7 +337,17 @@ pub fn file_name(path: &str) -> &str {
 
 /// File and line in short; none without a file.
 pub fn place(line: &Line) -> Option<String> {
-    (!line.file.is_empty()).then(|| format!("{}:{}", file_name(&line.file), line.line))
+    match (file_name(&line.file), line.line) {
+        ("", _) => None,
+        (file, 0) => Some(file.to_owned()),
+        (file, line) => Some(format!("{file}:{line}")),
+    }
+}
+
+/// Whether a Python file comes with Python or a package.
+fn is_installed(file: &str) -> bool {
+    let folders = ["/site-packages/", "/dist-packages/", "/lib/python3"];
+    file.starts_with("<frozen ") || folders.iter().any(|folder| file.contains(folder))
 }
 
 /// What comes from a site.
@@ -578,6 +599,35 @@ mod tests {
         assert_eq!(sites.label(id), "launch.h:7 launch()");
         let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
         assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
+    }
+
+    #[test]
+    fn label_of_a_python_program_is_its_innermost_own_line() {
+        let mut sites = Sites::default();
+        let process = ProcessId(0);
+        sites.add(process, &module(0, "/opt/lib/libtorch_hip.so"));
+        for (number, path) in [
+            (8, "/usr/lib/python3/dist-packages/torch/nn/linear.py"),
+            (9, "/home/model.py"),
+        ] {
+            let file = Module {
+                number,
+                path: path.into(),
+                is_python: true,
+                ..Module::default()
+            };
+            sites.add(process, &SiteFact::Module(file));
+        }
+        let name = |frame, function, file, line| names(frame, &[(function, file, line)]);
+        sites.add(process, &path(1, &[frame(0, 1), frame(8, 2), frame(9, 3)]));
+        sites.add(process, &path(2, &[frame(0, 1), frame(8, 2)]));
+        let installed = "/usr/lib/python3/dist-packages/torch/nn/linear.py";
+        sites.add(process, &name(frame(0, 1), "at::native::addmm()", "", 0));
+        sites.add(process, &name(frame(8, 2), "Linear.forward", installed, 114));
+        sites.add(process, &name(frame(9, 3), "Model.forward", "/home/model.py", 0));
+        let label = |number| sites.path_of(process, SiteNumber(number)).map(|path| sites.label(path));
+        assert_eq!(label(1), Some("model.py Model.forward"));
+        assert_eq!(label(2), Some("linear.py:114 Linear.forward"));
     }
 
     #[test]

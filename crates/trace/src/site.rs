@@ -58,7 +58,7 @@ pub enum SiteFact {
     Missing(MissingSites),
 }
 
-/// A file with code.
+/// A file with code, or the name that Python code has instead of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
     /// Number in its process.
@@ -69,6 +69,8 @@ pub struct Module {
     pub build_id: Vec<u8>,
     /// Why nothing can be read from it: it was replaced or is gone. Empty if it can be read.
     pub problem: String,
+    /// It is a file of Python code, and its frames have their names from the process.
+    pub is_python: bool,
 }
 
 /// A frame of a call path.
@@ -76,7 +78,8 @@ pub struct Module {
 pub struct Frame {
     /// Number of the file in its process; [`NO_MODULE`] for code without a file.
     pub module: u32,
-    /// Address of the call in the file's own addresses; in memory for code without a file.
+    /// Address of the call in the file's own addresses; in memory for code without a file. In a file of Python code a
+    /// number of the function and, in the lower half, the line.
     pub offset: u64,
 }
 

@@ -16,6 +16,7 @@ mod elf;
 mod files;
 mod names;
 mod process;
+mod python;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -23,3 +24,4 @@ mod tests;
 pub use self::files::{Files, Module, ModuleId, State};
 pub use self::names::{Named, Names, NoName};
 pub use self::process::{CallPath, End, FoundBy, Frame, Mapping, Process, Stack};
+pub use self::python::line_of_python;

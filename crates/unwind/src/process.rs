@@ -61,6 +61,10 @@ pub struct Frame {
     /// interrupted it is the next instruction. Without a file it is the address in the process. In a file that was not
     /// used ([`crate::State`]) it is the position in the file.
     pub offset: u64,
+    /// The same as an address in the process.
+    pub address: u64,
+    /// The stack pointer after the call has returned: the frame is from there up to that of its caller.
+    pub sp: u64,
     /// How it was found.
     pub found_by: FoundBy,
 }
@@ -221,6 +225,8 @@ impl Process {
                     }) => address.unwrap_or(position),
                     _ => inside,
                 },
+                address: inside,
+                sp: registers.sp(),
                 found_by,
             });
             let Some(code) = code else { break End::Damaged };

@@ -9,10 +9,12 @@ mod known;
 mod learn;
 mod mappings;
 mod memory;
+mod python;
 
 pub(crate) use self::known::Known;
 
 use self::learn::{Learner, Shared};
+use self::python::Python;
 use crate::guard::Errno;
 use crate::process::{self, Process};
 use crate::thread::Thread;
@@ -44,6 +46,7 @@ pub(crate) struct Sites {
     /// 1 while a thread makes what follows; 2 if that failed.
     making: AtomicU64,
     made: OnceLock<(SitesFile, &'static Shared)>,
+    python: Python,
 }
 
 const MAKING: u64 = 1;
@@ -54,6 +57,7 @@ impl Sites {
         Self {
             making: AtomicU64::new(0),
             made: OnceLock::new(),
+            python: Python::new(),
         }
     }
 
@@ -164,6 +168,7 @@ fn slowly<R>(thread: &'static Thread, place: CallPlace, otherwise: R, body: impl
         thread,
         known,
         shared,
+        python: &process.sites.python,
         file,
         place,
     });

@@ -190,6 +190,21 @@ fn intact_stacks() -> Vec<u8> {
             ip: number << 12,
             ..sites::Call::default()
         };
+        let text = |bytes| sites::Text { width: 1, bytes };
+        writer.code(&sites::CodeWords {
+            id: number,
+            minor: 11,
+            first_line: number as u32,
+            file: text(8),
+            name: text(7),
+            bytes: b"model.pyforward\x80\x11\xdb\x05\x06",
+        });
+        let frame = sites::PythonFrame {
+            code: number,
+            instruction: 2 * number,
+            entry: number % 3,
+        };
+        writer.python(&call, [0; 2], &vec![frame; number as usize], false);
         writer.stack(&call, &vec![number as u8; 20 * number as usize]);
     }
     let words = words.iter();

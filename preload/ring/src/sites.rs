@@ -1,8 +1,9 @@
 //! Stack files: where the calls of sites come from, for a viewer that unwinds on this machine.
 //!
 //! One file per process that has sites, `<stem of its ring file>.sites` beside it: a header page, then a ring of
-//! entries. An entry is an executable mapping of the process, or a copy of the stack at a call. Entries begin at
-//! multiples of [`UNIT`] bytes and may wrap around the ring's end. A writer reserves its place with one `fetch_add` and
+//! entries. An entry is an executable mapping of the process, a copy of the stack at a call, the Python frames of a
+//! call, or the description of Python code. Python frames come before the stack of the same call, and code before the
+//! frames that are in it. Entries begin at multiples of [`UNIT`] bytes and may wrap around the ring's end. A writer reserves its place with one `fetch_add` and
 //! never waits; entries that no reader took in time are overwritten. A reader uses private copies and checks position
 //! and checksum of each entry, so that a late writer or a hostile file gives missing or wrong stacks at worst.
 //!
@@ -12,12 +13,14 @@
 
 #[cfg(not(loom))]
 mod file;
+mod python;
 #[cfg(feature = "reader")]
 mod reader;
 #[cfg(not(loom))]
 pub use file::SitesFile;
+pub use python::{CODE_BYTES, CodeWords, MAX_PYTHON_FRAMES, PythonFrame, Text, entered};
 #[cfg(feature = "reader")]
-pub use reader::{Entry, Lost, Mapping, Reader, Stack};
+pub use reader::{Code, CodeText, Entry, Lost, Mapping, PythonStack, Reader, Stack};
 
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::writer::Words;
@@ -42,12 +45,10 @@ pub const MAX_PATH: usize = 4096;
 const WORDS_OF_UNIT: usize = UNIT / 8;
 /// Words of an entry before its content: its position, and its kind, length and checksum.
 const HEAD: usize = 2;
-/// Words of a mapping before its path.
-const MAPPING: usize = 6;
-/// Words of a stack before its bytes.
-const STACK: usize = 6;
+/// Words of any entry before its bytes; the last one is the number of bytes.
+const CONTENT: usize = 6;
 #[cfg(feature = "reader")]
-const MAX_UNITS: u64 = ((HEAD + STACK) * 8 + MAX_STACK).div_ceil(UNIT) as u64;
+const MAX_UNITS: u64 = ((HEAD + CONTENT) * 8 + MAX_STACK).div_ceil(UNIT) as u64;
 
 /// Word offsets in the header page.
 pub mod header {
@@ -103,6 +104,8 @@ impl Counters {
 mod kind {
     pub(super) const MAPPING: u8 = 1;
     pub(super) const STACK: u8 = 2;
+    pub(super) const CODE: u8 = 3;
+    pub(super) const PYTHON: u8 = 4;
 }
 
 /// Bits of a stack's first word, above its site.
@@ -231,7 +234,7 @@ impl<'m> SitesWriter<'m> {
     /// Appends an executable mapping; a path longer than [`MAX_PATH`] is cut.
     pub fn mapping(&self, mapping: &MappingWords<'_>) {
         let path = mapping.path.get(..MAX_PATH).unwrap_or(mapping.path);
-        let words: [u64; MAPPING] = [
+        let words = [
             mapping.start,
             mapping.end,
             mapping.offset,
@@ -251,7 +254,7 @@ impl<'m> SitesWriter<'m> {
         } else {
             0
         };
-        let words: [u64; STACK] = [
+        let words = [
             u64::from(call.site) | check | cut | u64::from(call.tid) << 32,
             call.time,
             call.ip,
@@ -262,8 +265,8 @@ impl<'m> SitesWriter<'m> {
         self.append(kind::STACK, words, kept);
     }
 
-    fn append<const N: usize>(&self, kind: u8, words: [u64; N], bytes: &[u8]) {
-        let units = (HEAD + N + bytes.len().div_ceil(8)).div_ceil(WORDS_OF_UNIT) as u64;
+    fn append(&self, kind: u8, words: [u64; CONTENT], bytes: &[u8]) {
+        let units = (HEAD + CONTENT + bytes.len().div_ceil(8)).div_ceil(WORDS_OF_UNIT) as u64;
         let before = self.head[header::TAIL].fetch_add(units + ENTRY, Ordering::Relaxed);
         // Release: a reader that finds a word of this entry also finds that its place was reserved.
         fence(Ordering::Release);

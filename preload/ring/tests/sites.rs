@@ -6,8 +6,8 @@
 use proptest::prelude::*;
 use roctop_ring::layout::Header;
 use roctop_ring::sites::{
-    Call, Counter, Entry, MAX_FILE, MAX_STACK, MIN_FILE, Mapping, MappingWords, PAGE, Reader, SITES, SitesFile,
-    SitesWriter, Stack, UNIT,
+    CODE_BYTES, Call, Code, CodeText, CodeWords, Counter, Entry, MAX_FILE, MAX_PYTHON_FRAMES, MAX_STACK, MIN_FILE,
+    Mapping, MappingWords, PAGE, PythonFrame, PythonStack, Reader, SITES, SitesFile, SitesWriter, Stack, Text, UNIT,
 };
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::os::unix::fs::PermissionsExt;
@@ -133,6 +133,82 @@ fn stacks_and_mappings_are_read_in_order() {
     let counters = reader.counters();
     assert_eq!((counters.get(Counter::Sites), counters.get(Counter::Coarse)), (5, 1));
     assert_eq!(counters.get(Counter::TableFull), 0);
+}
+
+#[test]
+fn python_frames_and_their_code_are_read() {
+    let kept = Kept::new(MIN_FILE);
+    let texts = ["/home/model.py".as_bytes(), b"\x31\x04\x35\x04"];
+    let mut bytes = texts.concat();
+    bytes.extend([0x80; 300]);
+    let text = |width, bytes: &[u8]| Text {
+        width,
+        bytes: bytes.len(),
+    };
+    let words = CodeWords {
+        id: 77,
+        minor: 12,
+        first_line: 1200,
+        file: text(1, texts[0]),
+        name: text(2, texts[1]),
+        bytes: &bytes,
+    };
+    kept.writer().code(&words);
+    let frame = |code| PythonFrame {
+        code,
+        instruction: code << 1,
+        entry: code << 40,
+    };
+    let frames: Vec<PythonFrame> = (0..200).map(frame).collect();
+    let call = stack(5, 0).call;
+    kept.writer().python(&call, [8, 9], &frames[..3], false);
+    kept.writer().python(&call, [8, 9], &frames, false);
+    let known = |width, bytes: &[u8]| CodeText {
+        width,
+        bytes: bytes.to_vec(),
+    };
+    let code = Code {
+        id: 77,
+        minor: 12,
+        first_line: 1200,
+        file: known(1, texts[0]),
+        name: known(2, texts[1]),
+        lines: vec![0x80; 300],
+    };
+    let whole = PythonStack {
+        site: call.site,
+        tid: call.tid,
+        time: call.time,
+        cut: false,
+        evaluator: [8, 9],
+        frames: frames[..3].to_vec(),
+    };
+    let cut = PythonStack {
+        cut: true,
+        frames: frames[..MAX_PYTHON_FRAMES].to_vec(),
+        ..whole.clone()
+    };
+    let expected = [Entry::Code(code), Entry::Python(whole), Entry::Python(cut)];
+    let mut reader = kept.reader();
+    assert_eq!(reader.by_ref().collect::<Vec<_>>(), expected);
+    // Texts that are longer than what is there, and characters of a width that no text has.
+    let wrong = [(text(3, texts[0]), text(1, b"")), (text(1, &[0; 400]), text(1, b""))];
+    for (file, name) in wrong {
+        kept.writer().code(&CodeWords { file, name, ..words });
+        assert_eq!(reader.next(), None);
+        reader.give_up_unfinished();
+        kept.writer().python(&call, [0; 2], &[], false);
+        assert!(reader.by_ref().count() == 1 && reader.lost().entries > 0);
+    }
+    let long = vec![0; CODE_BYTES + 9];
+    kept.writer().code(&CodeWords { bytes: &long, ..words });
+    let Some(Entry::Code(read)) = reader.next() else {
+        panic!("no code")
+    };
+    assert_eq!(
+        read.file.bytes.len() + read.name.bytes.len() + read.lines.len(),
+        CODE_BYTES
+    );
 }
 
 #[test]
@@ -287,6 +363,8 @@ fn survive(file: Vec<u8>) {
             match entry {
                 Entry::Mapping(mapping) => assert!(mapping.path.len() <= size),
                 Entry::Stack(stack) => assert!(stack.bytes.len() <= MAX_STACK),
+                Entry::Code(code) => assert!(code.lines.len() <= CODE_BYTES),
+                Entry::Python(stack) => assert!(stack.frames.len() <= MAX_PYTHON_FRAMES),
             }
         }
         reader.give_up_unfinished();

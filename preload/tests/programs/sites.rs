@@ -101,6 +101,7 @@ fn a_new_site_leaves_its_stack_and_the_mappings() {
                     assert!(mappings.iter().any(|one| has_code(&one)), "before the stack");
                     assert!(sites.insert(stack.call.site), "once");
                 }
+                other => panic!("no program in Python: {other:?}"),
             }
         }
         assert_eq!(reader.lost().bytes, 0);

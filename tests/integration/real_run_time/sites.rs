@@ -241,6 +241,7 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
                     assert!(seen.insert(stack.call.site), "one stack for a new site");
                 }
             }
+            other => panic!("no program in Python: {other:?}"),
         }
     }
     assert_eq!(reader.lost().bytes, 0);

@@ -372,6 +372,7 @@ mod tests {
                 path: "/opt/app".into(),
                 build_id: vec![1, 2, 3],
                 problem: String::new(),
+                is_python: true,
             }),
             SiteFact::Path {
                 site: SiteNumber(7),

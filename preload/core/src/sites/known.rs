@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "loads of the calling thread's own stack")]
 
 use super::learn::Scratch;
+use super::python::{Frames, Interpreter};
 use super::{memory, mix};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -51,6 +52,8 @@ struct Split {
     count: Cell<u16>,
     next: Cell<u16>,
     offsets: [Cell<u16>; OFFSETS],
+    /// Of their Python frames only the innermost one counts.
+    is_coarse: Cell<bool>,
 }
 
 /// All zero: nothing is known.
@@ -64,6 +67,11 @@ pub(crate) struct Known {
     pub(super) is_learning: Cell<bool>,
     /// Lower and upper end of the thread's own stack, as far as it is known.
     pub(super) stack: Cell<[u64; 2]>,
+    /// The interpreter whose frames are part of a call.
+    pub(super) python: Cell<Option<&'static Interpreter>>,
+    /// The thread's state of that interpreter, as it was last checked, and whether its frames may be read.
+    pub(super) python_state: Cell<u64>,
+    pub(super) has_frames: Cell<bool>,
     sets: [[KnownCall; 2]; SETS],
     splits: [Split; SPLITS],
     pub(super) scratch: UnsafeCell<Scratch>,
@@ -145,6 +153,9 @@ impl KnownCall {
 pub(super) struct Unknown {
     pub(super) ip: u64,
     pub(super) sp: u64,
+    pub(super) python: Frames,
+    /// Of its Python frames only the innermost one counts.
+    pub(super) is_coarse: bool,
 }
 
 /// An odd number with bits everywhere.
@@ -172,6 +183,27 @@ impl Known {
         self.owner.set(mix(self.owner.get(), 1));
         self.is_learning.set(false);
         self.stack.set([0; 2]);
+        self.python_state.set(0);
+    }
+
+    /// The Python frames of the calling thread; `None` if its state must be checked first.
+    #[inline(always)]
+    pub(super) fn python_frames(&self) -> Option<Frames> {
+        let Some(interpreter) = self.python.get() else {
+            return Some(Frames::default());
+        };
+        let state = interpreter.state();
+        if state == 0 {
+            return Some(Frames::default());
+        }
+        if state != self.python_state.get() {
+            return None;
+        }
+        if !self.has_frames.get() {
+            return Some(Frames::default());
+        }
+        // SAFETY: the state is the thread's, and was checked.
+        Some(unsafe { interpreter.frames(state) })
     }
 
     /// The tag of this key, which only this owner of the memory uses. Not a part of the key, so that the key is there
@@ -191,20 +223,25 @@ impl Known {
         self.sets.get((key >> 53) as usize % SETS)
     }
 
-    /// Where the calls with these words at the split's offsets are.
+    /// Where the calls with these words at the split's offsets are, and their tag.
     ///
     /// # Safety
     /// As for [`Self::find`].
     #[inline(always)]
-    unsafe fn place(&self, mut key: u64, sp: u64) -> Option<&[KnownCall; 2]> {
+    unsafe fn place(&self, mut key: u64, sp: u64, outer: u64) -> Option<(&[KnownCall; 2], u64)> {
         let split = self.split(key)?;
-        if split.tag.get() == self.tag(key) {
+        let is_split = split.tag.get() == self.tag(key);
+        if !(is_split && split.is_coarse.get()) {
+            key ^= outer;
+        }
+        let tag = self.tag(key);
+        if is_split {
             for offset in split.offsets.iter().take(usize::from(split.count.get())) {
                 // SAFETY: such offsets are near ones of a call with this stack pointer.
                 key = (key ^ unsafe { load(sp, offset.get()) }).wrapping_mul(FACTOR);
             }
         }
-        self.set_of(key)
+        Some((self.set_of(key)?, tag))
     }
 
     /// The site of a call that the thread made before.
@@ -213,10 +250,11 @@ impl Known {
     /// `sp` is the stack pointer of the call that the calling thread is in, which owns this memory.
     #[inline(always)]
     pub(super) unsafe fn find(&self, ip: u64, sp: u64) -> Option<u16> {
-        let key = key(ip, sp);
-        let tag = self.tag(key);
+        let python = self.python_frames()?;
+        let key = key(ip ^ python.inner, sp);
         // SAFETY: the caller's.
-        for call in unsafe { self.place(key, sp) }? {
+        let (set, tag) = unsafe { self.place(key, sp, python.outer) }?;
+        for call in set {
             // SAFETY: as above.
             if call.tag.get() == tag && unsafe { call.matches(sp) } {
                 return Some(call.site.get());
@@ -244,12 +282,19 @@ impl Known {
     /// # Safety
     /// As for [`Self::find`]; the words are those at `sp` now.
     pub(super) unsafe fn keep(&self, call: Unknown, site: u16, words: &[StackWord], near: usize) {
-        let Unknown { ip, sp } = call;
-        let key = key(ip, sp);
-        let tag = self.tag(key);
+        let Unknown {
+            ip,
+            sp,
+            python,
+            is_coarse,
+        } = call;
+        let key = key(ip ^ python.inner, sp);
+        if is_coarse && python.outer != 0 {
+            self.change_split(key, |split| split.is_coarse.set(true));
+        }
         for _ in 0..2 {
             // SAFETY: the caller's.
-            let Some(set) = (unsafe { self.place(key, sp) }) else {
+            let Some((set, tag)) = (unsafe { self.place(key, sp, python.outer) }) else {
                 return;
             };
             if let Some(free) = set.iter().find(|one| one.tag.get() != tag) {
@@ -268,32 +313,41 @@ impl Known {
             self.distinguish(key, offset);
         }
         // SAFETY: the caller's.
-        if let Some([first, _]) = unsafe { self.place(key, sp) } {
+        if let Some(([first, _], tag)) = unsafe { self.place(key, sp, python.outer) } {
             first.set(tag, site, words, near);
         }
     }
 
     /// From now on calls with this key are distinguished by the word at this offset too.
     fn distinguish(&self, key: u64, offset: u16) {
+        self.change_split(key, |split| {
+            let count = usize::from(split.count.get());
+            let at = if count < OFFSETS {
+                split.count.set(split.count.get() + 1);
+                count
+            } else {
+                split.next.set(split.next.get().wrapping_add(1));
+                usize::from(split.next.get()) % OFFSETS
+            };
+            if let Some(place) = split.offsets.get(at) {
+                place.set(offset);
+            }
+        });
+    }
+
+    /// Changes how calls with this key are distinguished.
+    fn change_split(&self, key: u64, change: impl FnOnce(&Split)) {
         let Some(split) = self.split(key) else { return };
         let tag = self.tag(key);
+        // A signal handler in between finds no split here.
         let is_new = split.tag.replace(0) != tag;
         compiler_fence(Ordering::SeqCst);
         if is_new {
             split.count.set(0);
             split.next.set(0);
+            split.is_coarse.set(false);
         }
-        let count = usize::from(split.count.get());
-        let at = if count < OFFSETS {
-            split.count.set(split.count.get() + 1);
-            count
-        } else {
-            split.next.set(split.next.get().wrapping_add(1));
-            usize::from(split.next.get()) % OFFSETS
-        };
-        if let Some(place) = split.offsets.get(at) {
-            place.set(offset);
-        }
+        change(split);
         compiler_fence(Ordering::SeqCst);
         split.tag.set(tag);
     }
@@ -319,12 +373,21 @@ mod tests {
 
     const IP: u64 = 0x5555_0000_1234;
 
+    fn unknown(ip: u64, sp: u64) -> Unknown {
+        Unknown {
+            ip,
+            sp,
+            python: Frames::default(),
+            is_coarse: false,
+        }
+    }
+
     #[test]
     fn known_calls_are_found_while_their_words_are_equal() {
         let Some(known) = Known::new() else { return };
         let mut words = [0; 64];
         let sp = stack(&mut words, &[(3, 77), (40, 78)]);
-        let call = Unknown { ip: IP, sp };
+        let call = unknown(IP, sp);
         // SAFETY: the words exist.
         unsafe {
             assert_eq!(known.find(IP, sp), None);
@@ -360,7 +423,7 @@ mod tests {
                         assert_eq!(site, number + 1);
                     } else {
                         missing += 1;
-                        known.keep(Unknown { ip: IP, sp }, number + 1, &changes(number), 2);
+                        known.keep(unknown(IP, sp), number + 1, &changes(number), 2);
                     }
                 }
             }
@@ -378,7 +441,7 @@ mod tests {
             known.change_owner();
             // SAFETY: the words exist.
             unsafe {
-                known.keep(Unknown { ip: IP, sp }, 4, &changes, near);
+                known.keep(unknown(IP, sp), 4, &changes, near);
                 assert_eq!(known.find(IP, sp), Some(4), "{near} near words");
             }
             for at in [0, 15, 30] {
@@ -394,7 +457,7 @@ mod tests {
         let sp = page + 4096 - 16;
         // SAFETY: two words are readable from there; the third one is far.
         unsafe {
-            known.keep(Unknown { ip: IP, sp }, 5, &[(0, 0), (2, 0)], 1);
+            known.keep(unknown(IP, sp), 5, &[(0, 0), (2, 0)], 1);
             assert_eq!(known.find(IP, sp), None);
         }
     }

@@ -10,6 +10,7 @@
 use super::code::{BEFORE_BYTES, Before, TARGET_BYTES, before, is_jump};
 use super::known::{Known, StackWord, Unknown, WORDS};
 use super::mappings::{Mappings, TEXT_BYTES, Table};
+use super::python::{self, Frames, Python};
 use super::{CallPlace, memory, mix};
 use crate::clock;
 use crate::thread::Thread;
@@ -44,6 +45,7 @@ const CHECK_TICKS: u64 = 1 << 21;
 pub(super) struct Scratch {
     text: [u8; TEXT_BYTES],
     path: PathScratch,
+    python: python::Scratch,
 }
 
 /// Buffers for a path.
@@ -65,6 +67,8 @@ pub(super) struct Shared {
     /// When a stack was last copied for comparison, ticks.
     checked: AtomicU64,
     mappings: Mappings,
+    /// Python code in the stack file.
+    codes: python::Written,
 }
 
 /// Where a call is on its stack.
@@ -86,6 +90,7 @@ struct Path<'s> {
     key: u64,
     /// Number of sites of its group.
     level: u64,
+    python: Frames,
 }
 
 /// Why a call has no site.
@@ -96,6 +101,7 @@ pub(super) struct Learner<'s> {
     pub(super) thread: &'static Thread,
     pub(super) known: &'static Known,
     pub(super) shared: &'static Shared,
+    pub(super) python: &'static Python,
     pub(super) file: &'s SitesFile,
     pub(super) place: CallPlace,
 }
@@ -135,7 +141,9 @@ impl Learner<'_> {
         if let Ok(extent) = self.extent(&mut scratch.text, writer) {
             let (bytes, is_cut) = self.copy(&mut scratch.path.stack, &extent);
             if !bytes.is_empty() {
-                writer.stack(&self.call(site, true, is_cut), bytes);
+                let call = self.call(site, true, is_cut);
+                self.write_python(&call, &mut scratch.python, writer);
+                writer.stack(&call, bytes);
             }
         }
     }
@@ -166,13 +174,14 @@ impl Learner<'_> {
         if mappings.is_due() {
             mappings.refresh(&mut scratch.text, writer, false);
         }
-        let mut path = self.path(&mut scratch.path, &extent)?;
+        let python = self.check_python(&mut scratch.python);
+        let mut path = self.path(&mut scratch.path, &extent, python)?;
         let mut found = self.shared.find(path.key);
         let is_due = || mappings.is_old() || mappings.is_overwritten(writer) || mappings.is_outdated(path.bytes);
         if found.is_none() && is_due() {
             let is_new = mappings.refresh(&mut scratch.text, writer, false);
             if is_new {
-                path = self.path(&mut scratch.path, &extent)?;
+                path = self.path(&mut scratch.path, &extent, python)?;
                 found = self.shared.find(path.key);
             }
         }
@@ -180,17 +189,19 @@ impl Learner<'_> {
             Some(site) => {
                 if path.level >= VERY_MANY {
                     // A thread cannot keep all of them; this way the time spent here is bounded too.
-                    self.group(&extent).fetch_add(1, Ordering::Relaxed);
+                    self.group(&extent, python).fetch_add(1, Ordering::Relaxed);
                 }
                 site
             }
-            None => self.new_site(&path, &extent, writer)?,
+            None => self.new_site(&path, &extent, &mut scratch.python, writer)?,
         };
         // While code is unknown that a word may point to, nothing is kept.
         if !mappings.is_due() {
             let call = Unknown {
                 ip: self.place.ip,
                 sp: self.place.sp,
+                python,
+                is_coarse: path.level >= VERY_MANY,
             };
             let words = path.words.get(..path.count).unwrap_or_default();
             // SAFETY: the calling thread is in that call; `near` words are on its own stack or on the stack pointer's page.
@@ -200,18 +211,60 @@ impl Learner<'_> {
     }
 
     /// A number for the path; the first thread that has it copies the stack.
-    fn new_site(&self, path: &Path<'_>, extent: &Extent, writer: SitesWriter<'_>) -> Result<u16, Failure> {
+    fn new_site(
+        &self,
+        path: &Path<'_>,
+        extent: &Extent,
+        scratch: &mut python::Scratch,
+        writer: SitesWriter<'_>,
+    ) -> Result<u16, Failure> {
         let number = self.shared.number().ok_or(Counter::TableFull)?;
         let site = self.shared.enter(path.key, number).ok_or(Counter::TableFull)?;
         if site == number {
-            writer.stack(&self.call(site, false, path.is_cut), path.bytes);
+            let call = self.call(site, false, path.is_cut);
+            self.write_python(&call, scratch, writer);
+            writer.stack(&call, path.bytes);
             writer.count(Counter::Sites);
             if path.level >= MANY {
                 writer.count(Counter::Coarse);
             }
-            self.group(extent).fetch_add(1, Ordering::Relaxed);
+            self.group(extent, path.python).fetch_add(1, Ordering::Relaxed);
         }
         Ok(site)
+    }
+
+    /// The Python frames of the call. Checks the thread's state of the interpreter where that was not done.
+    fn check_python(&self, scratch: &mut python::Scratch) -> Frames {
+        self.python.look(self.shared.mappings.interpreters());
+        let found = self.python.interpreter();
+        self.known.python.set(found);
+        if let Some(frames) = self.known.python_frames() {
+            return frames;
+        }
+        let Some(interpreter) = found else {
+            return Frames::default();
+        };
+        let state = interpreter.state();
+        let is_own = state != 0 && interpreter.is_own(state);
+        if is_own && let Err(problem) = interpreter.check(state, scratch) {
+            self.python.switch_off(interpreter.minor(), problem);
+            self.known.python.set(None);
+        }
+        self.known.has_frames.set(is_own);
+        self.known.python_state.set(state);
+        self.known.python_frames().unwrap_or_default()
+    }
+
+    /// Writes the Python frames of the call.
+    fn write_python(&self, call: &Call, scratch: &mut python::Scratch, writer: SitesWriter<'_>) {
+        if let Some(interpreter) = self.known.python.get()
+            && self.known.has_frames.get()
+        {
+            let state = interpreter.state();
+            if state != 0 && state == self.known.python_state.get() {
+                interpreter.write(state, call, &self.shared.codes, scratch, writer);
+            }
+        }
     }
 
     /// The stack that the call is on.
@@ -264,9 +317,9 @@ impl Learner<'_> {
         }
     }
 
-    /// Number of sites with the call's return address and height.
-    fn group(&self, extent: &Extent) -> &AtomicU64 {
-        self.shared.group(self.place.ip, self.height(extent))
+    /// Number of sites with the call's return address, height and innermost Python frame.
+    fn group(&self, extent: &Extent, python: Frames) -> &AtomicU64 {
+        self.shared.group(self.place.ip ^ python.inner, self.height(extent))
     }
 
     fn copy<'b>(&self, into: &'b mut [u8; MAX_STACK], extent: &Extent) -> (&'b [u8], bool) {
@@ -278,10 +331,10 @@ impl Learner<'_> {
         (into.get(..got / 8 * 8).unwrap_or_default(), got < all)
     }
 
-    fn path<'s>(&self, scratch: &'s mut PathScratch, extent: &Extent) -> Result<Path<'s>, Failure> {
+    fn path<'s>(&self, scratch: &'s mut PathScratch, extent: &Extent, python: Frames) -> Result<Path<'s>, Failure> {
         let CallPlace { ip, sp, .. } = self.place;
         let height = self.height(extent);
-        let level = self.group(extent).load(Ordering::Relaxed);
+        let level = self.group(extent, python).load(Ordering::Relaxed);
         let (bytes, is_cut) = self.copy(&mut scratch.stack, extent);
         if bytes.is_empty() {
             return Err(Counter::Unreadable);
@@ -309,6 +362,7 @@ impl Learner<'_> {
             near: 0,
             key: 0,
             level,
+            python,
         };
         let most = match level {
             0..VERY_MANY => WORDS,
@@ -323,7 +377,8 @@ impl Learner<'_> {
         } else {
             words.iter().take_while(on_page).count()
         };
-        let key = mix(mix(2, ip), height);
+        let outer = if level >= VERY_MANY { 0 } else { python.outer };
+        let key = mix(mix(mix(2, ip), height), python.inner ^ outer);
         let add = |key, &(offset, word): &StackWord| mix(mix(key, u64::from(offset)), word);
         path.key = words.iter().fold(key, add);
         Ok(path)

@@ -4,6 +4,7 @@
 //! search, the result is discarded.
 
 use super::memory::MapsFile;
+use super::python::Candidates;
 use crate::clock;
 use roctop_ring::sites::{MappingWords, SitesWriter};
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -171,6 +172,7 @@ pub(super) struct Mappings {
     written: AtomicU64,
     /// Start and end of the first thread's stack.
     main_stack: [AtomicU64; 2],
+    interpreters: Candidates,
     tables: [Table; 2],
 }
 
@@ -185,6 +187,11 @@ impl Mappings {
     /// Whether the table with this number was not replaced since.
     pub(super) fn is_whole(&self, generation: u64) -> bool {
         self.generation.load(Ordering::Acquire) <= generation + 1
+    }
+
+    /// Files that may be or contain an interpreter of Python.
+    pub(super) fn interpreters(&self) -> &Candidates {
+        &self.interpreters
     }
 
     /// Whether a reading was refused, and none was made since.
@@ -249,8 +256,14 @@ impl Mappings {
             self.written.store(writer.written().0, Ordering::Relaxed);
         }
         new.clear();
+        let mut is_first = true;
         let is_read = each_line(text, |line| {
             let Some(line) = parse(line) else { return };
+            if line.mapping.offset == 0 && line.mapping.path.starts_with(b"/") {
+                let of = &line.mapping;
+                self.interpreters.consider(of.start, of.path, is_first);
+                is_first = false;
+            }
             if line.mapping.path == b"[stack]" {
                 let [start, end] = &self.main_stack;
                 start.store(line.mapping.start, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 mod input;
 
 use libfuzzer_sys::fuzz_target;
-use roctop_ring::sites::{Entry, MAX_PATH, MAX_STACK, Reader};
+use roctop_ring::sites::{CODE_BYTES, Entry, MAX_PATH, MAX_PYTHON_FRAMES, MAX_STACK, Reader};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(mut reader) = Reader::of(input::stacks(bytes)) else {
@@ -18,6 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
             match entry {
                 Entry::Mapping(mapping) => assert!(mapping.path.len() <= MAX_PATH),
                 Entry::Stack(stack) => assert!(stack.bytes.len() <= MAX_STACK),
+                Entry::Code(code) => assert!(code.lines.len() <= CODE_BYTES),
+                Entry::Python(stack) => assert!(stack.frames.len() <= MAX_PYTHON_FRAMES),
             }
         }
         reader.give_up_unfinished();

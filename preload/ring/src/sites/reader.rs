@@ -1,8 +1,8 @@
 //! Reads stack files while they are written, or afterwards. The file may contain anything.
 
 use super::{
-    COUNTERS, Call, Checksum, Counters, ENTRY, HEAD, MAGIC, MAPPING, MAX_FILE, MAX_PATH, MAX_STACK, MAX_UNITS, PAGE,
-    POSITION, STACK, UNIT, bit, header, kind, second,
+    CONTENT, COUNTERS, Call, Checksum, Counters, ENTRY, HEAD, MAGIC, MAX_FILE, MAX_PATH, MAX_STACK, MAX_UNITS, PAGE,
+    POSITION, PythonFrame, UNIT, bit, header, kind, python, second,
 };
 use crate::bytes::Bytes;
 use std::fs::{File, OpenOptions};
@@ -42,6 +42,49 @@ pub struct Stack {
     pub bytes: Vec<u8>,
 }
 
+/// Python code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Its number.
+    pub id: u64,
+    /// Minor version of the CPython that runs it: 9 for 3.9.
+    pub minor: u8,
+    /// Line of its definition.
+    pub first_line: u32,
+    /// Name of its file.
+    pub file: CodeText,
+    /// Qualified name, of earlier versions the name.
+    pub name: CodeText,
+    /// The beginning of its table of lines.
+    pub lines: Vec<u8>,
+}
+
+/// A text of Python code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeText {
+    /// Bytes of a character: 1, 2 or 4.
+    pub width: u8,
+    /// Its characters.
+    pub bytes: Vec<u8>,
+}
+
+/// The Python frames of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PythonStack {
+    /// Number of the site.
+    pub site: u16,
+    /// Kernel thread id.
+    pub tid: u32,
+    /// When, ticks: that of the copied stack.
+    pub time: u64,
+    /// There are more frames than these.
+    pub cut: bool,
+    /// First address of the function that evaluates frames, and the one after it; 0 if it is not needed.
+    pub evaluator: [u64; 2],
+    /// Frames, innermost first.
+    pub frames: Vec<PythonFrame>,
+}
+
 /// An entry of a stack file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
@@ -49,6 +92,10 @@ pub enum Entry {
     Mapping(Mapping),
     /// A stack.
     Stack(Stack),
+    /// Python code, before the first frame in it.
+    Code(Code),
+    /// The Python frames of a stack, before it.
+    Python(PythonStack),
 }
 
 /// What a reader did not get.
@@ -296,7 +343,7 @@ impl<B: Bytes> Iterator for Reader<B> {
     }
 }
 
-fn words_of<const N: usize, const B: usize>(raw: &[u8; B]) -> [u64; N] {
+pub(super) fn words_of<const N: usize, const B: usize>(raw: &[u8; B]) -> [u64; N] {
     let mut words = [0; N];
     for (to, from) in words.iter_mut().zip(raw.as_chunks::<8>().0) {
         *to = u64::from_le_bytes(*from);
@@ -306,10 +353,9 @@ fn words_of<const N: usize, const B: usize>(raw: &[u8; B]) -> [u64; N] {
 
 /// The entry with this head and content; `None` if it is damaged or of an unknown kind.
 fn decode(sequence: u64, head: u64, content: &[u8]) -> Option<Entry> {
-    let (raw, rest) = content.split_first_chunk::<{ MAPPING * 8 }>()?;
-    const { assert!(MAPPING == STACK) };
-    let words: [u64; MAPPING] = words_of(raw);
-    let length = usize::try_from(words[MAPPING - 1]).ok()?;
+    let (raw, rest) = content.split_first_chunk::<{ CONTENT * 8 }>()?;
+    let words: [u64; CONTENT] = words_of(raw);
+    let length = usize::try_from(words[CONTENT - 1]).ok()?;
     let bytes = rest.get(..length)?;
     let padded = rest.get(..length.next_multiple_of(8))?;
     let sum = words.iter().fold(Checksum::new(sequence), |sum, word| sum.add(*word));
@@ -343,6 +389,8 @@ fn decode(sequence: u64, head: u64, content: &[u8]) -> Option<Entry> {
             },
             bytes: bytes.to_vec(),
         })),
+        kind::CODE => python::code(&words, bytes).map(Entry::Code),
+        kind::PYTHON => python::frames(&words, bytes).map(Entry::Python),
         _ => None,
     }
 }

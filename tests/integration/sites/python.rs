@@ -1,0 +1,167 @@
+//! Programs in Python: each call has the path of Python functions and lines that the program noted.
+//!
+//! Run with `python3`, with each `python3.9` to `python3.14` that is found, and with those that `ROCTOP_PYTHONS` names
+//! (separated by colons).
+
+use super::{Read, all_files, read};
+use crate::kit::rig::{Rig, rig};
+use crate::real_run_time::sites::has_canary;
+use roctop::model::sites::PathId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The interpreters that are here, with their versions.
+fn interpreters() -> BTreeMap<PathBuf, String> {
+    let named = std::env::var("ROCTOP_PYTHONS").unwrap_or_default();
+    let named = named.split(':').filter(|name| !name.is_empty()).map(str::to_owned);
+    let by_version = (9..=14).map(|minor| format!("python3.{minor}"));
+    let all = ["/usr/bin/python3", "/usr/bin/python3.11d"]
+        .map(str::to_owned)
+        .into_iter();
+    let about = "import sys, ctypes; print(sys.executable, '3.%d' % sys.version_info[1])";
+    let ask = |name: String| {
+        let output = Command::new(name).args(["-c", about]).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let (path, version) = text.trim().split_once(' ')?;
+        let path = std::fs::canonicalize(path).ok()?;
+        output.status.success().then(|| (path, version.to_owned()))
+    };
+    all.chain(by_version).chain(named).filter_map(ask).collect()
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps/sites.py")
+}
+
+/// Records the program: its recording, and the noted path of each call by thread.
+fn recorded(rig: &Rig, name: &str, python: &Path, rounds: &str) -> (PathBuf, BTreeMap<u32, Vec<String>>) {
+    let place = Rig::place(name);
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let (script, library) = (script(), rig.app("liblaunch.so"));
+    let words = [python, &script, &library].map(|path| path.to_str().unwrap());
+    let mut command = rig.command(&place, &options, &[&words[..], &[rounds, "2"]].concat());
+    let output = Rig::ended(command.env("APP_SITES", place.join("paths")));
+    assert!(output.status.success(), "{output:?}");
+    let mut noted: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for line in std::fs::read_to_string(place.join("paths")).unwrap().lines() {
+        let (thread, path) = line.split_once(' ').unwrap();
+        noted.entry(thread.parse().unwrap()).or_default().push(path.to_owned());
+    }
+    (recording, noted)
+}
+
+/// The Python functions of a path, as the program notes them.
+fn python_path(read: &Read, path: PathId) -> String {
+    let of_python = read
+        .sites
+        .functions(path)
+        .filter(|(frame, _)| read.sites.is_python(*frame));
+    let frames: Vec<String> = of_python
+        .map(|(_, line)| format!("{}:{}", line.function, line.line))
+        .collect();
+    frames.join(" < ")
+}
+
+#[test]
+fn calls_of_python_programs_have_the_lines_that_the_program_noted() {
+    let Some(rig) = rig().filter(|rig| rig.is_oldest()) else {
+        return;
+    };
+    for (python, version) in interpreters() {
+        let name = format!("sites-python-{}", python.file_name().unwrap().to_string_lossy());
+        let (recording, noted) = recorded(rig, &name, &python, "20");
+        compare(&recording, &noted, &format!("{} ({version})", python.display()));
+        assert!(files_with_a_canary(&recording).is_empty());
+    }
+}
+
+#[test]
+fn files_and_answers_have_python_functions() {
+    let Some(rig) = rig().filter(|rig| rig.is_oldest()) else {
+        return;
+    };
+    let Some((python, _)) = interpreters().pop_first() else {
+        return;
+    };
+    let (recording, _) = recorded(rig, "sites-python-exported", &python, "2");
+    let to = recording.with_file_name("out");
+    let roctop = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        let output = Rig::ended(command.args(words));
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let place = recording.to_str().unwrap();
+    let formats = "collapsed,pprof,pftrace,parquet,csv,json";
+    roctop(&["export", "--format", formats, "-d", to.to_str().unwrap(), place]);
+    let has = |ending: &str, text: &str| {
+        let files = all_files(&to);
+        let file = files.iter().find(|path| path.to_string_lossy().ends_with(ending));
+        let bytes = std::fs::read(file.unwrap_or_else(|| panic!("no {ending}"))).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    assert!(
+        has("sites.collapsed.txt", "main;work;all_paths;two_lines;"),
+        "outermost first"
+    );
+    assert!(has(".pftrace", "sites.py:37 two_lines"));
+    assert!(files_with_a_canary(&to).is_empty());
+    let answer = roctop(&["ask", place, "top sites where file~sites.py limit 1000"]);
+    assert!(
+        answer.contains("sites.py:37 two_lines") && answer.contains("generated"),
+        "{answer}"
+    );
+    let answer = roctop(&["ask", place, "top sites where site~über limit 1000"]);
+    assert!(
+        answer.contains("über_unicode") && !answer.contains("generated"),
+        "{answer}"
+    );
+}
+
+fn compare(recording: &Path, noted: &BTreeMap<u32, Vec<String>>, about: &str) {
+    let read = read(recording);
+    let (mut all, mut ambiguous, mut unknown) = (0u64, 0u64, 0u64);
+    let mut wrong: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut paths = BTreeSet::new();
+    for (thread, noted) in noted {
+        let calls = &read.calls[thread];
+        assert_eq!(calls.len(), noted.len(), "{about}, thread {thread}");
+        for ((process, call), expected) in calls.iter().zip(noted) {
+            all += 1;
+            let Some(path) = read.sites.path_of(*process, call.site) else {
+                unknown += 1;
+                continue;
+            };
+            if read.sites.is_ambiguous(path) {
+                ambiguous += 1;
+                continue;
+            }
+            let found = python_path(&read, path);
+            if found != *expected {
+                *wrong.entry((expected.clone(), found)).or_default() += 1;
+            }
+            paths.insert(expected);
+        }
+    }
+    for ((expected, found), count) in wrong.iter().take(5) {
+        println!("{about}: {count} calls\n  noted {expected}\n  found {found}");
+    }
+    let wrong: u64 = wrong.values().sum();
+    println!(
+        "{about}: {all} calls by {} paths, {wrong} wrong, {unknown} unknown, {ambiguous} ambiguous",
+        paths.len()
+    );
+    assert!(all > 5_000 && paths.len() > 100, "{about}: {all} calls");
+    assert!(
+        (wrong + unknown + ambiguous) * 1000 <= all,
+        "{about}: {wrong} wrong, {unknown} unknown, {ambiguous} ambiguous of {all}"
+    );
+}
+
+/// Files with the value that a local variable of the program has.
+fn files_with_a_canary(place: &Path) -> Vec<PathBuf> {
+    let has_one = |path: &PathBuf| has_canary(&std::fs::read(path).unwrap());
+    all_files(place).into_iter().filter(has_one).collect()
+}
