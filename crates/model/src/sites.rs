@@ -38,6 +38,11 @@ const MAX_NAMES: usize = 1 << 20;
 /// Maximum number of sites.
 const MAX_SITES: usize = 1 << 18;
 
+/// Start of the functions by which PyTorch's operators are called: `at::_ops::addmm::call(at::Tensor const&, …)`.
+const OPERATOR: &str = "at::_ops::";
+/// By what PyTorch calls the `forward` of a module.
+const CALL_OF_MODULE: &str = "Module._call_impl";
+
 /// What HIP's compiler puts between a launch and the run-time: not what people wrote.
 const STUB: &str = "__device_stub__";
 
@@ -66,6 +71,8 @@ pub struct Sites {
 #[derive(Clone, Debug, Default)]
 struct PathText {
     label: String,
+    operator: String,
+    torch_module: String,
     functions: String,
     files: String,
 }
@@ -184,6 +191,8 @@ impl Sites {
         Some(place.get_or_init(|| {
             let mut text = PathText {
                 label: self.make_label(path),
+                operator: self.make_operator(path).unwrap_or_default(),
+                torch_module: self.make_torch_module(path),
                 ..PathText::default()
             };
             for (frame, line) in self.functions(path) {
@@ -196,6 +205,12 @@ impl Sites {
                 if !text.files.ends_with(&format!("{file}\n")) {
                     text.files += file;
                     text.files.push('\n');
+                }
+            }
+            for name in [&text.operator, &text.torch_module] {
+                if !name.is_empty() {
+                    text.functions += name;
+                    text.functions.push('\n');
                 }
             }
             text
@@ -288,6 +303,34 @@ impl Sites {
     /// A site in short: `model.cpp:120 forward(int)`.
     pub fn label(&self, path: PathId) -> &str {
         self.text(path).map_or("", |text| &text.label)
+    }
+
+    /// The innermost operator of PyTorch on the way to the call, `aten::addmm`; empty if there is none.
+    pub fn operator(&self, path: PathId) -> &str {
+        self.text(path).map_or("", |text| &text.operator)
+    }
+
+    /// Classes of PyTorch's modules on the way to the call, the outermost first: `Net/Block/Linear`. Empty if there are none,
+    /// or if this version of Python has no qualified names of functions (before 3.11).
+    pub fn torch_module(&self, path: PathId) -> &str {
+        self.text(path).map_or("", |text| &text.torch_module)
+    }
+
+    fn make_operator(&self, path: PathId) -> Option<String> {
+        let mut names = self.functions(path).filter_map(|(_, line)| {
+            let rest = line.function.strip_prefix(OPERATOR)?;
+            rest.split_once("::").map(|(name, _)| name)
+        });
+        names.next().map(|name| format!("aten::{name}"))
+    }
+
+    fn make_torch_module(&self, path: PathId) -> String {
+        let functions: Vec<_> = self.functions(path).filter(|(at, _)| self.is_python(*at)).collect();
+        let classes = functions.windows(2).rev().filter_map(|pair| match pair {
+            [(_, inner), (_, caller)] if caller.function == CALL_OF_MODULE => inner.function.strip_suffix(".forward"),
+            _ => None,
+        });
+        classes.collect::<Vec<_>>().join("/")
     }
 
     fn make_label(&self, path: PathId) -> String {
@@ -628,6 +671,46 @@ mod tests {
         let label = |number| sites.path_of(process, SiteNumber(number)).map(|path| sites.label(path));
         assert_eq!(label(1), Some("model.py Model.forward"));
         assert_eq!(label(2), Some("linear.py:114 Linear.forward"));
+    }
+
+    #[test]
+    fn operator_and_module_come_from_the_names_of_frames() {
+        let mut sites = Sites::default();
+        let process = ProcessId(0);
+        sites.add(process, &module(0, "libtorch_hip.so"));
+        let torch = Module {
+            number: 1,
+            path: "/opt/torch/nn/modules/module.py".into(),
+            is_python: true,
+            ..Module::default()
+        };
+        sites.add(process, &SiteFact::Module(torch));
+        let functions = [
+            (0, "at::native::addmm_out_cuda_impl(at::Tensor&)"),
+            (0, "at::_ops::addmm::call(at::Tensor const&)"),
+            (0, "at::_ops::linear::call(at::Tensor const&)"),
+            (1, "Linear.forward"),
+            (1, "Module._call_impl"),
+            (1, "Module._wrapped_call_impl"),
+            (1, "helper"),
+            (1, "Net.forward"),
+            (1, "Module._call_impl"),
+            (1, "<module>"),
+        ];
+        let mut frames = Vec::new();
+        for (offset, (file, function)) in (0..).zip(functions) {
+            frames.push(frame(file, offset));
+            sites.add(process, &names(frame(file, offset), &[(function, "f", 1)]));
+        }
+        sites.add(process, &path(1, &frames));
+        sites.add(process, &path(2, &frames[7..]));
+        let [one, other] = [1, 2].map(|number| sites.path_of(process, SiteNumber(number)).expect("it is known"));
+        assert_eq!(
+            (sites.operator(one), sites.torch_module(one)),
+            ("aten::addmm", "Net/Linear")
+        );
+        assert_eq!((sites.operator(other), sites.torch_module(other)), ("", "Net"));
+        assert!(sites.functions_text(one).contains("Net/Linear\n"));
     }
 
     #[test]

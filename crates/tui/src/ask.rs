@@ -207,7 +207,7 @@ impl Asking<'_> {
             let near = did_you_mean(&by.value, words.iter().map(String::as_str));
             let groups = match pane {
                 Pane::Kernels => ", stream, dev, pid, range",
-                Pane::Sites => ", line, function, file, library",
+                Pane::Sites => ", line, function, file, library, operator, module",
                 _ => "",
             };
             let hint = if near.is_empty() {

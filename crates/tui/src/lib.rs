@@ -184,9 +184,16 @@ pub enum SiteGrouping {
     File,
     /// By the program or library that has it.
     Library,
+    /// By PyTorch's operator.
+    Operator,
+    /// By the classes of PyTorch's modules around the call.
+    Module,
 }
 
-choices!(SiteGrouping: Path "path" Line "line" Function "function" File "file" Library "library");
+choices!(
+    SiteGrouping: Path "path" Line "line" Function "function" File "file" Library "library" Operator "operator"
+    Module "module"
+);
 
 /// What a table remembers.
 #[derive(Clone, Debug, Default)]

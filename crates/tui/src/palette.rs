@@ -26,7 +26,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("filter", "EXPR", "filter, as after /"),
     (
         "group",
-        "name|stream|agent|process|marker, path|line|function|file|library",
+        "name|stream|agent|process|marker, path|line|function|file|library|operator|module",
         "group kernels, sites",
     ),
     ("lanes", "stream|queue|agent|thread|marker", "lay out the timeline"),

@@ -229,8 +229,14 @@ fn group(snap: &Snapshot, by: SiteGrouping, path: Option<PathId>) -> String {
         SiteGrouping::Function => Some(snap.sites.function(frame, line)),
         SiteGrouping::File => file().or_else(|| Some(format!("{} (no file known)", library()?))),
         SiteGrouping::Library => library(),
+        SiteGrouping::Operator => Some(or_none(snap.sites.operator(path), "(no operator of PyTorch)")),
+        SiteGrouping::Module => Some(or_none(snap.sites.torch_module(path), "(no module of PyTorch)")),
     };
     found.unwrap_or_else(|| label(snap, Some(path)))
+}
+
+fn or_none(name: &str, none: &str) -> String {
+    if name.is_empty() { none } else { name }.to_owned()
 }
 
 /// Rows of call paths, put together as the user wants them.
