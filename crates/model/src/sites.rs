@@ -530,7 +530,7 @@ impl SiteTable {
         &self.rows
     }
 
-    /// By work: the index of a row with the call path that most of the time comes from, and the number of call paths.
+    /// By work: the index of a row of the call path with most time, and the number of call paths.
     pub(super) fn by_work(&self, sites: &Sites) -> FastMap<SiteWork, (u32, u32)> {
         let mut sums: FastMap<(SiteWork, Option<PathId>), (u32, u64)> = FastMap::default();
         for (at, row) in (0..).zip(&self.rows) {
@@ -542,7 +542,7 @@ impl SiteTable {
         for ((work, _), (at, total)) in sums {
             let known = most.entry(work).or_insert((at, total, 0));
             known.2 += 1;
-            // Of equal ones always the same.
+            // The lower index wins a tie.
             if (total, known.0) > (known.1, at) {
                 (known.0, known.1) = (at, total);
             }

@@ -272,7 +272,7 @@ pub struct Values {
     pub samples: u64,
     /// Work by call site, unsorted.
     pub sites: Arc<Vec<SiteRow>>,
-    /// By work: index of a row in `sites` with the call path that most of the time comes from, and number of call paths.
+    /// By work: index of a row in `sites` of the call path with most time, and number of call paths.
     pub main_sites: Arc<FastMap<SiteWork, (u32, u32)>>,
     /// Number of launches, copies and calls that are in no row of `sites`, because it is full.
     pub sites_left_out: u64,

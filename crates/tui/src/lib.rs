@@ -170,7 +170,7 @@ impl Grouping {
     }
 }
 
-/// By what call sites are put together.
+/// How call sites are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SiteGrouping {
     /// By the whole call path.
@@ -232,9 +232,9 @@ pub struct Prefs {
     pub layout: Layout,
     /// By what kernels are put together.
     pub grouping: Grouping,
-    /// By what call sites are put together.
+    /// How call sites are grouped.
     pub sites_by: SiteGrouping,
-    /// Functions of the selected call path by which the flame graph is zoomed in.
+    /// How many functions of the selected call path the flame graph is zoomed in by.
     pub flame_zoom: usize,
     /// By what ranks of a job are put in rows; none: by rank if they are few, else by node.
     pub job_rows: Option<RowKind>,

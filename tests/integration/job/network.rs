@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How the nodes are called, and the first one's.
+/// Host names of the nodes.
 pub(super) const NODES: [&str; 2] = ["node-a", "node-b"];
 /// How much earlier than the first node the second one booted, seconds: a day.
 const AHEAD: [u32; 2] = [0, 86_400];
@@ -26,7 +26,7 @@ fn ip(words: &[&str]) -> bool {
 }
 
 impl Network {
-    /// `None` where this user may make no namespaces.
+    /// `None` if this user may not make network namespaces.
     pub(super) fn new(job: &Job, number: u32) -> Option<Self> {
         let id = std::process::id();
         let network = Self {

@@ -67,6 +67,9 @@ fn watch(job: &Job, network: &Network) {
     wait_for("the kernels of four ranks", || {
         ask("top kernels limit 1")["rows"][0]["values"]["Ranks"] == 4
     });
+    // Four processes of one program launch from the same lines.
+    let sites = ask("top sites limit 1");
+    assert_eq!(sites["rows"][0]["values"]["Ranks"], 4, "{sites:#}");
     let status = ask("status");
     let rows = status["rows"].as_array().unwrap().iter();
     let ranks: Vec<u64> = rows.map(|row| row["values"]["Rank"].as_u64().unwrap()).collect();

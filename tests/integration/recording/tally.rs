@@ -221,7 +221,7 @@ fn answers_of_large_recordings_are_no_estimates() {
     let (code, text, errors) = told(&["ask", path, "top kernels where grid>64 dur>100us", "--format", "csv"]);
     assert_eq!(code, Some(0), "{errors}");
     let mut lines = text.lines();
-    // The name has commas of its own.
+    // Names may contain commas.
     let columns: Vec<&str> = lines.next().unwrap().split(',').skip(1).collect();
     let rows: Vec<Vec<&str>> = lines
         .map(|line| line.rsplit_once("\",").unwrap().1.split(',').collect())

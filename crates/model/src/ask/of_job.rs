@@ -261,7 +261,7 @@ const ADDED: [&str; 7] = [
 
 /// The column of call sites.
 const SITE: &str = "Site";
-/// A mean over launches where calls are counted, too.
+/// Mean over launches; its rows count calls, too.
 const AVERAGE_OF_LAUNCHES: &str = "Kernel_Average_ns";
 
 /// Whether the values of a column add up.
@@ -281,7 +281,7 @@ fn rule(column: &Column) -> Rule {
 }
 
 /// One row for those of all ranks with the same texts. Ranks may differ in the site with most launches of a kernel, and in the
-/// kernel with most time of a site: these texts do not count.
+/// kernel with most time of a site: these texts distinguish no rows.
 fn sums(columns: &[Column], rows: Vec<(u32, Row)>, ranks: u32) -> Vec<Row> {
     let is_of_sites = columns.first().is_some_and(|column| column.name == SITE);
     let is_key = |at: usize| columns[at].unit == Unit::Text && (columns[at].name == SITE) == is_of_sites;

@@ -31,14 +31,14 @@ const MAX_CALLERS: usize = 64;
 /// Rows of the flame graph where it is below the call path.
 const MIN_FLAME: u16 = 8;
 
-/// What comes from a call path, or from several that are put together.
+/// A call path or a group of them, and what they cost.
 #[derive(Clone)]
 pub(crate) struct Row {
     /// The path with most GPU time. None: sites whose call path is not known.
     path: Option<PathId>,
     /// Number of paths.
     paths: u64,
-    /// What they have in common, if they are put together by something.
+    /// Name of the group; `None` for a single call path.
     group: Option<String>,
     /// One of the sites of `path`.
     site: (ProcessId, SiteNumber),
@@ -110,7 +110,7 @@ impl Row {
         most.map(|(id, _)| *id)
     }
 
-    /// The call path in short, or what the paths have in common.
+    /// The call path in short, or the name of the group.
     fn label(&self, snap: &Snapshot) -> String {
         self.group.clone().unwrap_or_else(|| label(snap, self.path))
     }
@@ -153,7 +153,7 @@ pub(crate) fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
     }
 }
 
-/// The call site that most time of some work comes from, and how many others there are.
+/// The call site with most time of some work, and how many others there are.
 pub(crate) fn main_of(snap: &Snapshot, work: SiteWork) -> Option<String> {
     let &(at, count) = snap.values.main_sites.get(&work)?;
     let known = snap.values.sites.get(at as usize)?;
@@ -212,7 +212,7 @@ fn passing(scene: &Scene<'_>) -> Vec<Row> {
     rows
 }
 
-/// What a call path is put together with others by.
+/// Name of the group of a call path.
 fn group(snap: &Snapshot, by: SiteGrouping, path: Option<PathId>) -> String {
     let Some((path, (frame, line))) = path.and_then(|path| Some((path, snap.sites.caller(path)?))) else {
         return label(snap, path);
@@ -239,7 +239,7 @@ fn or_none(name: &str, none: &str) -> String {
     if name.is_empty() { none } else { name }.to_owned()
 }
 
-/// Rows of call paths, put together as the user wants them.
+/// Rows of call paths, or of groups of them.
 fn grouped(snap: &Snapshot, by: SiteGrouping, mut rows: Vec<Row>) -> Vec<Row> {
     if by == SiteGrouping::Path {
         return rows;
@@ -630,7 +630,7 @@ fn flame_graph(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[R
     flame::draw(canvas, inner, part, &chosen);
 }
 
-/// Zooms the flame graph in by a function of the selected path, or out.
+/// Zooms the flame graph in or out by one function of the selected path.
 pub(crate) fn zoom(ui: &mut Ui, snap: &Snapshot, is_in: bool) {
     let scene = Scene { ui, snap };
     let Some(selected) = table::selected::<SiteTable>(&scene) else {

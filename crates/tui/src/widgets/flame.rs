@@ -77,7 +77,7 @@ impl Part<'_> {
         self.node.weight
     }
 
-    /// The function that it belongs to, of the path along which it was chosen; none if it is the whole tree.
+    /// The function above its first callees, on the path along which it was zoomed; `None` for the whole tree.
     pub(crate) fn function<'p>(&self, path: &'p [String]) -> Option<&'p str> {
         path.get(self.depth.checked_sub(1)?).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Python frames of a call: which ones a known call has costs loads of the calling thread's own interpreter state.
+//! Python frames of a call. Of a known call, plain loads of the calling thread's own interpreter state find them.
 //!
 //! The state is the one that CPython keeps for the thread, whether or not the thread has the interpreter's lock. Its
 //! frames belong to the thread: while it is in a call, no other thread changes or frees them. Before the first plain
@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 const COMPARED: usize = 12;
 /// An odd number with bits everywhere.
 const FACTOR: u64 = 0x9fb2_1c65_1e98_df25;
-/// Number of places for what was written of code.
+/// Size of the table of code that was written.
 const CODES: usize = 4096;
 /// Maximum bytes of a file's name, and of a function's.
 const MAX_TEXT: usize = 1024;
@@ -452,14 +452,14 @@ impl Written {
     fn note(&self, id: u64, to: SitesWriter<'_>) {
         if let Some([known, before]) = self.place(id) {
             before.store(to.written().0, Ordering::Relaxed);
-            // Release: who finds the number finds its entry before its own.
+            // Release: a thread that sees this number appends its own entry after that of the code.
             known.store(id, Ordering::Release);
         }
     }
 }
 
-/// Keeps the file with this code, and the first bytes at `base`, loaded until the process ends: it is read without a test
-/// whether it is still there. False if that is not possible.
+/// Keeps the file that begins at `base` and has this code loaded until the process ends, because later loads do not check
+/// that it is still there. False if it may be unloaded.
 fn stays(base: u64, code: u64) -> bool {
     // SAFETY: cannot fail, touches no memory.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };

@@ -1,4 +1,4 @@
-//! Where CPython's structures have what is read. Pure.
+//! Offsets in CPython's structures. Pure.
 //!
 //! From 3.13 on the interpreter publishes the offsets (`_Py_DebugOffsets`, at the start of `_PyRuntime`). Those of
 //! earlier releases are fixed and listed here.

@@ -1,10 +1,10 @@
-//! Frames and texts of an interpreter that is made of words.
+//! Frames and texts of a synthetic interpreter.
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use super::*;
 
-/// An interpreter of 3.12 whose structures are the words of this one; [`STATE`] is the thread's state.
+/// An interpreter of 3.12 with its structures in `words`; [`STATE`] is the index of the thread's state.
 struct Made {
     words: Vec<u64>,
     interpreter: Interpreter,
