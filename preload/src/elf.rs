@@ -39,14 +39,35 @@ const RTLD_DL_LINKMAP: i32 = 2;
 pub(crate) fn behind(inside: *const c_void, name: &CStr) -> Option<*mut c_void> {
     let own = map_of(inside)?;
     // SAFETY: the loader's own structure, which lives while this library does.
-    let (next, mut first) = unsafe { ((*own).next, own) };
+    let next = unsafe { (*own).next };
+    search_list(next, std::ptr::null(), name).or_else(|| search_list(first(own), own, name))
+}
+
+/// The first record of the loader's list.
+fn first(own: *const LinkMap) -> *const LinkMap {
+    let mut first = own;
     // SAFETY: not null, of the loader's list, and of those that the program started with.
     while let Some(previous) = unsafe { first.as_ref() }.map(|map| map.previous)
         && !previous.is_null()
     {
         first = previous;
     }
-    search_list(next, std::ptr::null(), name).or_else(|| search_list(first, own, name))
+    first
+}
+
+/// Load address and path of each library of the loader's list; `inside` is in one of them. For constructors, while the
+/// loader adds and removes none.
+pub(crate) fn each_loaded(inside: *const c_void, mut visit: impl FnMut(u64, &CStr)) {
+    let Some(own) = map_of(inside) else { return };
+    let mut at = first(own);
+    // SAFETY: null, or of the loader's list.
+    while let Some(map) = unsafe { at.as_ref() } {
+        if !map.name.is_null() {
+            // SAFETY: the loader's names are terminated.
+            visit(map.base, unsafe { CStr::from_ptr(map.name) });
+        }
+        at = map.next;
+    }
 }
 
 /// Whether `name` is defined in a library loaded after the one that contains `inside`.

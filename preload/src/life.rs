@@ -1,13 +1,13 @@
 //! Loading and unloading of the library.
 //!
-//! The constructor only reads the environment, so that a shell or `cat` under roctop costs nothing. At `exit`, the last
+//! The constructor only reads the environment and the loader's list of libraries, so that a shell or `cat` under roctop costs nothing. At `exit`, the last
 //! times are taken before any library's destructor: destructors of libraries preloaded before this one run first, and
 //! one of them may provide the run-time's times. The destructor takes the rest and marks the file as closed; later
 //! calls are still recorded. `_exit` runs neither, so it is exported here.
 
 #![expect(unsafe_code, reason = "entries of the loader's tables of functions")]
 
-use crate::{backend, config, guard, process, real, state};
+use crate::{backend, config, guard, process, real, sites, state};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{c_int, c_void};
 
@@ -31,6 +31,9 @@ extern "C" fn load() {
         if config::config().is_none() {
             state::switch_off();
         } else {
+            if real::is_preloaded() {
+                real::each_loaded(|bias, path| sites::note_at_start(bias, path.to_bytes()));
+            }
             backend::at_load();
         }
     });

@@ -39,6 +39,11 @@ pub(crate) fn is_preloaded() -> bool {
     elf::is_before((&raw const DLSYM).cast(), c"dlsym")
 }
 
+/// Load address and path of each library that is loaded. For this library's constructor.
+pub(crate) fn each_loaded(visit: impl FnMut(u64, &CStr)) {
+    elf::each_loaded((&raw const DLSYM).cast(), visit);
+}
+
 /// The loader's `dlvsym`.
 pub(crate) fn loaders_dlvsym() -> Option<Dlvsym> {
     // SAFETY: as above.

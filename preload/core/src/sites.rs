@@ -15,6 +15,7 @@ pub(crate) use self::known::Known;
 
 use self::learn::{Learner, Shared};
 use self::python::Python;
+pub use self::python::pin::note_at_start;
 use crate::guard::Errno;
 use crate::process::{self, Process};
 use crate::thread::Thread;
@@ -100,6 +101,16 @@ impl Sites {
     fn has_failed(&self) -> bool {
         self.making.load(Ordering::Relaxed) == FAILED
     }
+}
+
+/// Whether a library with an interpreter is to be pinned; true once for each.
+pub fn take_pin(process: &Process) -> bool {
+    process.sites.python.take_pin()
+}
+
+/// Pins it. Waits for the loader's lock, so it is for a thread that does nothing else.
+pub fn pin(process: &Process) {
+    process.sites.python.pin();
 }
 
 /// The site of a call that this thread is in; 0 unknown.

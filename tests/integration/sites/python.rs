@@ -6,6 +6,7 @@
 use super::{Read, all_files, read};
 use crate::kit::rig::{Rig, rig};
 use crate::real_run_time::sites::has_canary;
+use roctop::item::{ApiCall, ProcessId};
 use roctop::model::sites::PathId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,60 @@ fn calls_of_python_programs_have_the_lines_that_the_program_noted() {
         compare(&recording, &noted, &format!("{} ({version})", python.display()));
         assert!(files_with_a_canary(&recording).is_empty());
     }
+}
+
+/// The library of the system's CPython.
+fn library_of_python() -> Option<PathBuf> {
+    let about =
+        "import sysconfig; print(*(sysconfig.get_config_var(name) for name in ('LIBDIR', 'INSTSONAME')), sep='/')";
+    let output = Command::new("/usr/bin/python3").args(["-c", about]).output().ok()?;
+    let named = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    // Debian's Python is not linked with its own library, and names an archive.
+    let name = named.file_name()?.to_string_lossy().replace(".a", ".so.1.0");
+    let found = ["", "x86_64-linux-gnu"].map(|folder| named.with_file_name(folder).join(&name));
+    found.into_iter().find(|path| path.exists())
+}
+
+#[test]
+fn a_held_lock_of_the_loader_delays_no_launch_and_messages_of_dlopen_stay() {
+    let Some(rig) = rig().filter(|rig| rig.is_oldest()) else {
+        return;
+    };
+    let Some(python) = library_of_python() else {
+        println!("skipped: no library of CPython (libpython3-dev)");
+        return;
+    };
+    let hip = rig.app("liblaunch.so");
+    let holds = rig.app("libcalls_back.so");
+    let words = ["embedded".into(), python.clone(), hip, holds];
+    let mut words: Vec<&str> = words.iter().map(|path| path.to_str().unwrap()).collect();
+    let recorded = |name: &str, words: &[&str], is_at_start: bool| {
+        let place = Rig::place(&format!("sites-python-{name}"));
+        let recording = place.join("rec");
+        let mut command = rig.command(&place, &["record", "-o", recording.to_str().unwrap()], words);
+        if is_at_start {
+            let others = command.get_envs().find(|(name, _)| *name == "LD_PRELOAD");
+            let others = others.and_then(|(_, value)| value).unwrap().to_os_string();
+            let all = [python.as_os_str(), &others].join(std::ffi::OsStr::new(":"));
+            command.env("LD_PRELOAD", all);
+        }
+        let output = Rig::ended(&mut command);
+        assert!(output.status.success(), "{name}: {output:?}");
+        let read = read(&recording);
+        let calls = read.calls.values().flatten();
+        let path = |(process, call): &(ProcessId, ApiCall)| read.sites.path_of(*process, call.site);
+        let paths = calls.filter_map(path).map(|path| python_path(&read, path));
+        let (named, others): (Vec<_>, Vec<_>) = paths.partition(|path| path == "inner:4 < outer:6 < <module>:1");
+        (named.len(), others.len())
+    };
+    // Some are made before the library is pinned.
+    let (named, others) = recorded("opened", &words, false);
+    assert!(named > 250 && named + others == 322, "{named} and {others}");
+    let (named, others) = recorded("at-start", &words, true);
+    assert_eq!((named, others), (320, 2));
+    words.push("unload");
+    let (named, others) = recorded("closed", &words, false);
+    assert_eq!((named, others), (0, 81));
 }
 
 #[test]

@@ -195,8 +195,8 @@ impl Learner<'_> {
             }
             None => self.new_site(&path, &extent, &mut scratch.python, writer)?,
         };
-        // While code is unknown that a word may point to, nothing is kept.
-        if !mappings.is_due() {
+        // While code is unknown that a word may point to, or Python frames are about to be read, nothing is kept.
+        if !mappings.is_due() && !self.python.is_awaited() {
             let call = Unknown {
                 ip: self.place.ip,
                 sp: self.place.sp,

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "loads of the calling thread's own interpreter state")]
 
 mod layout;
+pub(crate) mod pin;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -125,14 +126,32 @@ pub(super) struct Python {
     looked: AtomicU64,
     /// 1 after a problem.
     off: AtomicU64,
+    /// First address of a library with an interpreter that may be unloaded; 0 for none.
+    unpinned: AtomicU64,
+    /// 1 after a thread began to pin it.
+    is_pinning: AtomicU64,
+    /// Libraries that were gone before they were pinned.
+    pins_failed: AtomicU64,
+    /// Calls without frames that may wait for the pin.
+    patience: AtomicU64,
     found: OnceLock<Interpreter>,
 }
+
+/// Calls of a process that are not kept as known while its interpreter is not pinned, so that they get Python frames as soon as
+/// it is. A thread of the program may hold the loader's lock for long.
+const PATIENCE_CALLS: u64 = 10_000;
+/// A program may close the library before it is pinned, and open it again.
+const MAX_FAILED_PINS: u64 = 16;
 
 impl Python {
     pub(super) const fn new() -> Self {
         Self {
             looked: AtomicU64::new(0),
             off: AtomicU64::new(0),
+            unpinned: AtomicU64::new(0),
+            is_pinning: AtomicU64::new(0),
+            pins_failed: AtomicU64::new(0),
+            patience: AtomicU64::new(PATIENCE_CALLS),
             found: OnceLock::new(),
         }
     }
@@ -153,12 +172,49 @@ impl Python {
             if self.looked.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
                 match Interpreter::of(base) {
                     Ok(None) => {}
-                    Ok(Some(interpreter)) => {
+                    Ok(Some((interpreter, bias))) if pin::stays(base, bias) => {
                         let _ = self.found.set(interpreter);
                     }
+                    Ok(Some(_)) => self.unpinned.store(base, Ordering::Release),
                     Err((version, problem)) => self.switch_off(version, problem),
                 }
             }
+        }
+    }
+
+    /// Whether a library is to be pinned; true once.
+    pub(super) fn take_pin(&self) -> bool {
+        self.unpinned.load(Ordering::Acquire) != 0 && self.is_pinning.swap(1, Ordering::Relaxed) == 0
+    }
+
+    /// Pins the library, after which its frames are read. Waits for the loader's lock.
+    pub(super) fn pin(&self) {
+        let base = self.unpinned.load(Ordering::Acquire);
+        if let Ok(Some((before, bias))) = Interpreter::of(base) {
+            // Looked for again, because it may have gone before it was pinned.
+            let pinned = if pin::keep(bias) {
+                Interpreter::of(base)
+            } else {
+                Ok(None)
+            };
+            if let Ok(Some((interpreter, _))) = pinned {
+                let _ = self.found.set(interpreter);
+            } else if self.pins_failed.fetch_add(1, Ordering::Relaxed) < MAX_FAILED_PINS {
+                self.looked.store(0, Ordering::Relaxed);
+            } else {
+                self.switch_off(before.minor(), "its library may be unloaded");
+            }
+        }
+        self.unpinned.store(0, Ordering::Release);
+        self.is_pinning.store(0, Ordering::Release);
+    }
+
+    /// Whether the pin of an interpreter is to be expected, so that a call without frames is not kept as known.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.unpinned.load(Ordering::Relaxed) != 0 && {
+            let left = self.patience.load(Ordering::Relaxed);
+            self.patience.store(left.saturating_sub(1), Ordering::Relaxed);
+            left != 0
         }
     }
 
@@ -177,12 +233,9 @@ impl Python {
 pub(super) struct Candidates([AtomicU64; 8]);
 
 impl Candidates {
-    /// Takes note of the first mapping of a file: the program, `python3.11`, `libpython3.12.so.1.0`. Extension modules have
-    /// `python` elsewhere in their names.
+    /// Takes note of the first mapping of a file: the program, or one with the name of CPython's library.
     pub(super) fn consider(&self, start: u64, path: &[u8], is_first: bool) {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let is_python = name.strip_prefix(b"lib").unwrap_or(name).starts_with(b"python");
-        if !is_first && !is_python {
+        if !is_first && !pin::is_python(path) {
             return;
         }
         for place in &self.0 {
@@ -196,8 +249,9 @@ impl Candidates {
 }
 
 impl Interpreter {
-    /// The interpreter that this file contains, if it does; or its minor version and why it cannot be read.
-    fn of(base: u64) -> Result<Option<Self>, (u64, Problem)> {
+    /// The interpreter that this file contains, if it does, and the file's load address; or the minor version and why it
+    /// cannot be read.
+    fn of(base: u64) -> Result<Option<(Self, u64)>, (u64, Problem)> {
         let Some((exports, runtime)) = Exports::of(base).and_then(|exports| {
             let runtime = exports.find("_PyRuntime")?;
             Some((exports, runtime))
@@ -228,17 +282,15 @@ impl Interpreter {
         ) else {
             return fail("it does not export what is needed");
         };
-        if !stays(base, state.address) {
-            return fail("its library may be unloaded");
-        }
-        Ok(Some(Self {
+        let found = Self {
             layout,
             // SAFETY: the exported function of that name, which has this type in all versions.
             state: unsafe { std::mem::transmute::<u64, extern "C" fn() -> u64>(state.address) },
             finalizing: at(runtime.address, layout.finalizing),
             code_type: code_type.address,
             evaluator: [evaluator.address, evaluator.address.saturating_add(evaluator.size)],
-        }))
+        };
+        Ok(Some((found, exports.bias())))
     }
 
     /// Minor version.
@@ -455,28 +507,6 @@ impl Written {
             // Release: a thread that sees this number appends its own entry after that of the code.
             known.store(id, Ordering::Release);
         }
-    }
-}
-
-/// Keeps the file that begins at `base` and has this code loaded until the process ends, because later loads do not check
-/// that it is still there. False if it may be unloaded.
-fn stays(base: u64, code: u64) -> bool {
-    // SAFETY: cannot fail, touches no memory.
-    let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
-    if headers & !0xfff == base {
-        // The program itself.
-        return true;
-    }
-    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the place has room for the answer; the name in it belongs to the loader, which keeps it with the file. The
-    // handle is not closed.
-    unsafe {
-        if libc::dladdr(code as *const libc::c_void, found.as_mut_ptr()) == 0 {
-            return false;
-        }
-        let name = found.assume_init().dli_fname;
-        let flags = libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY;
-        !name.is_null() && !libc::dlopen(name, flags).is_null()
     }
 }
 

@@ -91,6 +91,11 @@ impl Exports {
         })
     }
 
+    /// The difference between addresses in memory and in the file.
+    pub(super) fn bias(&self) -> u64 {
+        self.bias
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         let add = |hash: u32, byte: u8| hash.wrapping_mul(33).wrapping_add(u32::from(byte));
         let wanted = name.bytes().fold(5381, add);

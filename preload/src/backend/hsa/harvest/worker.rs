@@ -11,7 +11,7 @@ use crate::backend::sdk;
 use crate::guard::wall;
 use crate::process::{self, Process};
 use crate::state::{self, word};
-use crate::{collector, control, thread};
+use crate::{collector, control, sites, thread};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::thread::Thread;
@@ -100,12 +100,29 @@ fn run() {
         is_filling = slots::make_ready();
         slots::fill();
         sdk::follow_the_viewer();
+        if sites::take_pin(process) {
+            start_pin();
+        }
         let is_recording = control::is_recording();
         if is_recording != was_recording && word(word::PAUSED).load(Ordering::Relaxed) == 0 {
             collector::switched(is_recording, 1);
         }
         was_recording = is_recording;
     }
+}
+
+/// Pins a library with CPython on a thread that ends then: a thread of the program may hold the loader's lock while it
+/// waits for this one.
+fn start_pin() {
+    let pin = || {
+        reset_affinity();
+        if let Some(process) = process::get() {
+            sites::pin(process);
+        }
+    };
+    let built = std::thread::Builder::new().name("roctop-pin".into()).stack_size(STACK);
+    // Without a thread there are no Python frames.
+    let _ = without_signals(|| built.spawn(move || wall((), pin)));
 }
 
 /// Takes completed work of all queues and copies; returns its amount.
