@@ -1,30 +1,33 @@
 //! Finds the call paths of sites: reads the stacks that processes copy, unwinds them and names their frames.
 //!
-//! A thread of low priority does this, because it opens and parses the program's files. The bytes of a stack end here.
+//! A thread of low priority does this, because it opens and parses the program's files; another one reads the stack files
+//! meanwhile. The bytes of a stack end here.
 
 mod python;
+mod reading;
 
 use self::python::{CFrame, Merged, Python, merge};
+use self::reading::{Message, Reading};
 use super::ingest::BatchSender;
 use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use crate::session::StackFile;
 use crate::sites::line;
 use anyhow::Result;
-use roctop_ring::sites::{Counter, Entry, PythonStack, Reader};
-use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
+use roctop_ring::sites::{Entry, PythonStack};
+use roctop_trace::site::{Frame, Line, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
 use roctop_unwind::{CallPath, End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Process, Stack, State};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-/// Between two readings of the stack files.
-const INTERVAL: Duration = Duration::from_millis(50);
+/// Maximum number of entries that are unwound in one round: names and what was found wait meanwhile.
+const UNWOUND_AT_ONCE: usize = 256;
 /// Maximum number of frames named in one round: new sites wait meanwhile.
 const NAMED_AT_ONCE: usize = 512;
 /// Frames with a name that are remembered.
@@ -54,23 +57,24 @@ pub(super) enum Naming {
     Always,
 }
 
-/// Starts to read. The thread ends when its sender is dropped, after it has read what is left.
+/// Starts to read. The threads end when the sender is dropped, after they have read and unwound what is left; the one that is
+/// returned ends last.
 pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> Result<(Sender<()>, JoinHandle<()>)> {
     let (stop, stopped) = channel();
+    let (read, received) = channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let to_unwind = waiting.clone();
+    std::thread::Builder::new()
+        .name("stacks".into())
+        .spawn(move || reading::run(&files, &stopped, &read, &waiting))?;
     let thread = std::thread::Builder::new().name("sites".into()).spawn(move || {
         // It never competes with the program.
         let _ = rustix::process::nice(10);
         let mut sites = CallSites::new(naming);
         loop {
-            let is_last = stopped.recv_timeout(sites.pause()) != Err(RecvTimeoutError::Timeout);
-            let mut found = files.lock().unwrap_or_else(PoisonError::into_inner);
-            for file in std::mem::take(&mut found.files) {
-                sites.add(file);
-            }
-            let alive = if is_last { Vec::new() } else { found.alive.clone() };
-            drop(found);
             let mut batch = Batch::default();
-            sites.read(&mut batch, &alive);
+            let is_last = sites.take_all(&received, &to_unwind);
+            sites.pass_on(&mut batch);
             let mut has_more = sites.name(&mut batch);
             while has_more && is_last && naming == Naming::Always {
                 has_more = sites.name(&mut batch);
@@ -85,28 +89,33 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
 
 /// Unwinds all stacks of processes that have ended, and passes the call paths on.
 pub fn unwind_stacks(files: Vec<StackFile>, sink: &mut dyn RawSink) {
-    let mut sites = CallSites::new(Naming::Never);
+    let (mut reading, mut sites) = (Reading::default(), CallSites::new(Naming::Never));
+    let mut unwind = |message| {
+        sites.take(message);
+        true
+    };
     for file in files {
-        sites.add(file);
+        reading.add(file, &mut unwind);
     }
+    reading.read(&[], &mut unwind);
     let mut batch = Batch::default();
-    sites.read(&mut batch, &[]);
+    sites.pass_on(&mut batch);
     batch.deliver(sink);
 }
 
 /// A process with sites.
 struct Source {
     process: ProcessId,
-    reader: Reader,
     mapped: Process,
     /// Modules and frames that were passed on already.
     modules: HashSet<ModuleId>,
     frames: HashSet<FrameKey>,
     python: Python,
     paths: HashMap<u16, KnownPath>,
-    missing: MissingSites,
-    /// Rounds since its end was noticed.
-    rounds_ended: u32,
+    /// What is not passed on yet: facts, and frames that need a name.
+    facts: Vec<SiteFact>,
+    unnamed: Vec<FrameKey>,
+    is_over: bool,
 }
 
 /// A frame of a file in [`Files`].
@@ -121,58 +130,38 @@ struct KnownPath {
 }
 
 impl Source {
-    fn new(file: StackFile) -> Self {
+    fn new(process: ProcessId, pid: u32) -> Self {
         Self {
-            process: file.process,
-            reader: file.reader,
-            mapped: Process::new(Some(PathBuf::from(format!("/proc/{}/root", file.pid)))),
+            process,
+            mapped: Process::new(Some(PathBuf::from(format!("/proc/{pid}/root")))),
             modules: HashSet::new(),
             frames: HashSet::new(),
             python: Python::default(),
             paths: HashMap::new(),
-            missing: MissingSites::default(),
-            rounds_ended: 0,
+            facts: Vec::new(),
+            unnamed: Vec::new(),
+            is_over: false,
         }
     }
 
-    /// Unwinds what is new. Returns facts, and frames that need a name.
-    fn read(&mut self, files: &mut Files, is_over: bool) -> (Vec<SiteFact>, Vec<FrameKey>) {
-        if is_over {
-            self.rounds_ended += 1;
-            self.reader.give_up_unfinished();
-        }
-        let (mut facts, mut frames) = (Vec::new(), Vec::new());
-        while let Some(entry) = self.reader.next() {
-            match entry {
-                Entry::Mapping(mapping) => self.mapped.map(Mapping {
-                    start: mapping.start,
-                    end: mapping.end,
-                    offset: mapping.offset,
-                    device: mapping.device,
-                    inode: mapping.inode,
-                    path: PathBuf::from(OsString::from_vec(mapping.path)),
-                }),
-                Entry::Stack(stack) => self.stack(&stack, files, &mut facts, &mut frames),
-                Entry::Code(code) => self.python.code(code),
-                Entry::Python(stack) => self.python.frames(stack),
+    /// Takes what its process wrote.
+    fn take(&mut self, entry: Entry, files: &mut Files) {
+        match entry {
+            Entry::Mapping(mapping) => self.mapped.map(Mapping {
+                start: mapping.start,
+                end: mapping.end,
+                offset: mapping.offset,
+                device: mapping.device,
+                inode: mapping.inode,
+                path: PathBuf::from(OsString::from_vec(mapping.path)),
+            }),
+            Entry::Stack(stack) => {
+                let (mut facts, mut unnamed) = (std::mem::take(&mut self.facts), std::mem::take(&mut self.unnamed));
+                self.stack(&stack, files, &mut facts, &mut unnamed);
+                (self.facts, self.unnamed) = (facts, unnamed);
             }
-        }
-        let missing = self.missing();
-        if missing != self.missing {
-            self.missing = missing;
-            facts.push(SiteFact::Missing(missing));
-        }
-        (facts, frames)
-    }
-
-    fn missing(&self) -> MissingSites {
-        let counters = self.reader.counters();
-        MissingSites {
-            unreadable: counters.get(Counter::Unreadable),
-            no_room: counters.get(Counter::NoRoom),
-            no_number: counters.get(Counter::TableFull),
-            reentrant: counters.get(Counter::Reentrant),
-            overwritten: self.reader.lost().entries,
+            Entry::Code(code) => self.python.code(code),
+            Entry::Python(stack) => self.python.frames(stack),
         }
     }
 
@@ -299,7 +288,8 @@ impl KnownPath {
 
 /// The files and names of a session.
 struct CallSites {
-    sources: Vec<Source>,
+    /// Processes by the numbers of their stack files.
+    sources: BTreeMap<u32, Source>,
     files: Files,
     naming: Naming,
     names: Names,
@@ -311,7 +301,7 @@ struct CallSites {
 impl CallSites {
     fn new(naming: Naming) -> Self {
         Self {
-            sources: Vec::new(),
+            sources: BTreeMap::new(),
             files: Files::new(),
             naming,
             names: Names::default(),
@@ -320,25 +310,55 @@ impl CallSites {
         }
     }
 
-    fn add(&mut self, file: StackFile) {
-        self.sources.push(Source::new(file));
-    }
-
-    /// Time until the next round.
-    fn pause(&self) -> Duration {
-        if self.unnamed.is_empty() {
-            INTERVAL
-        } else {
-            Duration::ZERO
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::New(number, process, pid) => drop(self.sources.insert(number, Source::new(process, pid))),
+            Message::Entry(number, entry) => {
+                if let Some(source) = self.sources.get_mut(&number) {
+                    source.take(entry, &mut self.files);
+                }
+            }
+            Message::Missing(number, missing) => {
+                if let Some(source) = self.sources.get_mut(&number) {
+                    source.facts.push(SiteFact::Missing(missing));
+                }
+            }
+            Message::Over(number) => {
+                if let Some(source) = self.sources.get_mut(&number) {
+                    source.is_over = true;
+                }
+            }
         }
     }
 
-    /// Reads what is new. `alive` are the processes that have not ended, ascending.
-    fn read(&mut self, batch: &mut Batch, alive: &[ProcessId]) {
-        for source in &mut self.sources {
-            let is_over = alive.binary_search(&source.process).is_err();
-            let (mut facts, frames) = source.read(&mut self.files, is_over);
-            for frame in frames.into_iter().filter(|_| self.naming != Naming::Never) {
+    /// Unwinds some of what was read; waits for it if there is nothing else to do. True after the last.
+    fn take_all(&mut self, received: &Receiver<Message>, waiting: &AtomicUsize) -> bool {
+        let is_idle = self.unnamed.is_empty();
+        for at in 0..UNWOUND_AT_ONCE {
+            let next = match at {
+                0 if is_idle => received.recv().map_err(|_| TryRecvError::Disconnected),
+                _ => received.try_recv(),
+            };
+            match next {
+                Ok(message) => {
+                    if let Message::Entry(_, entry) = &message {
+                        waiting.fetch_sub(reading::size(entry), Ordering::Relaxed);
+                    }
+                    self.take(message);
+                }
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => return true,
+            }
+        }
+        false
+    }
+
+    /// Passes on what was found.
+    fn pass_on(&mut self, batch: &mut Batch) {
+        for source in self.sources.values_mut() {
+            let mut facts = std::mem::take(&mut source.facts);
+            let frames = std::mem::take(&mut source.unnamed).into_iter();
+            for frame in frames.filter(|_| self.naming != Naming::Never) {
                 if let Some(lines) = self.named.get(&frame) {
                     facts.push(names_of(frame, lines));
                 } else {
@@ -350,8 +370,7 @@ impl CallSites {
                 batch.take(source.process, &Raw::Sites(&facts));
             }
         }
-        // One more round than needed, because the last entry may be written while the end is noticed.
-        self.sources.retain(|source| source.rounds_ended < 2);
+        self.sources.retain(|_, source| !source.is_over);
     }
 
     /// Names some frames of one file; false when none is left.
