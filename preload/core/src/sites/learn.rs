@@ -20,6 +20,8 @@ use roctop_ring::sync::{AtomicU64, Ordering};
 
 /// Maximum number of words of a stack that are taken for return addresses.
 const CANDIDATES: usize = 256;
+/// Attempts to find the return addresses of a stack while other threads replace the tables of mappings.
+const ATTEMPTS: usize = 8;
 /// Of more words than a thread compares, this number of the nearest ones is used; the others are the farthest.
 const NEAREST: usize = 14;
 /// Number of sites with the same return address and height from which on words are left out that need not be return
@@ -339,16 +341,21 @@ impl Learner<'_> {
         if bytes.is_empty() {
             return Err(Counter::Unreadable);
         }
-        let (table, generation) = self.shared.mappings.newest();
+        let mappings = &self.shared.mappings;
         let mut all = Candidates {
             words: &mut scratch.words,
             kinds: &mut scratch.kinds,
             addresses: &mut scratch.addresses,
             count: 0,
         };
-        all.collect(bytes, table);
-        all.keep_calls(table);
-        if !self.shared.mappings.is_whole(generation) {
+        // A thread that is interrupted here for some milliseconds may find both tables replaced.
+        let collected = (0..ATTEMPTS).any(|_| {
+            let (table, generation) = mappings.newest();
+            all.collect(bytes, table);
+            all.keep_calls(table);
+            mappings.is_whole(generation)
+        });
+        if !collected {
             return Err(Counter::Unreadable);
         }
         if level >= MANY {
