@@ -11,6 +11,7 @@ use roctop::export::options::{Choice, KernelNames};
 use roctop::export::workspace::Workspace;
 use roctop::export::{self, Format};
 use roctop::item::{Exit, ProcessId};
+use roctop::model::sites::PathId;
 use roctop::model::{Fresh, Options, Store};
 use roctop::progress::Progress;
 use roctop::raw::{Raw, RawSink};
@@ -22,6 +23,7 @@ use roctop_ring::record::{
     Agent, Allocation, ApiCall, CodeObject, Copy, Counter, CounterInstances, CounterValue, Dispatch, Domain, Head,
     KernelSymbol, Marker, OperationName, PAYLOAD_WORDS, PcSample, Queue, Scratch, Slot, Stream, counter_source,
 };
+use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -139,6 +141,7 @@ fn deliver(sink: &mut dyn RawSink) {
             end: time + 10,
             correlation: number + 1,
             op: 3,
+            has_status: ApiCall::status_word(true, number as u16 % 3),
             ..ApiCall::default()
         };
         sink.take(
@@ -163,7 +166,59 @@ fn deliver(sink: &mut dyn RawSink) {
     }
     deliver_facts(process, sink);
     deliver_records(process, thread, sink);
+    deliver_sites(process, sink);
     deliver_end(process, thread, sink);
+}
+
+/// Call paths of C++ and Python, with PyTorch in them.
+fn deliver_sites(process: ProcessId, sink: &mut dyn RawSink) {
+    let frame = |module, offset| Frame { module, offset };
+    let line = |function: &str, line| Line {
+        function: function.into(),
+        file: "model.py".into(),
+        line,
+    };
+    let module = |number, is_python| {
+        SiteFact::Module(Module {
+            number,
+            path: "/lib/libtorch.so".into(),
+            build_id: vec![7; 20],
+            problem: String::new(),
+            is_python,
+        })
+    };
+    let path = |site, frames| SiteFact::Path {
+        site: SiteNumber(site),
+        frames,
+        end: PathEnd::Cut,
+        is_guessed: false,
+    };
+    let names = |frame, lines| SiteFact::Names { frame, lines };
+    let both = vec![frame(1, 16), frame(9, 32), frame(9, 48)];
+    sink.take(
+        process,
+        &Raw::Sites(&[
+            module(1, false),
+            module(9, true),
+            path(1, both),
+            path(2, vec![frame(1, 16), frame(NO_MODULE, 4096)]),
+            names(
+                frame(1, 16),
+                vec![line("inlined", 3), line("at::_ops::add_Tensor::call(int)", 4)],
+            ),
+            names(frame(9, 32), vec![line("Linear.forward", 70)]),
+            names(frame(9, 48), vec![line("Module._call_impl", 80)]),
+            SiteFact::Checked {
+                site: SiteNumber(1),
+                copies: 5,
+                different: 1,
+            },
+            SiteFact::Missing(MissingSites {
+                unreadable: 2,
+                ..MissingSites::default()
+            }),
+        ]),
+    );
 }
 
 /// The slots of a record by its fields.
@@ -410,7 +465,20 @@ pub(crate) fn look(path: &Path) {
         count += items.len();
         store.apply_all(&items);
     });
-    drop(store.snapshot(Fresh::All));
+    let snapshot = store.snapshot(Fresh::All);
+    let sites = &snapshot.sites;
+    for path in (0..sites.paths().len() as u32).map(PathId) {
+        assert!(!sites.label(path).is_empty());
+        let _ = (
+            sites.operator(path),
+            sites.torch_module(path),
+            sites.caller(path),
+            sites.is_ambiguous(path),
+        );
+        assert!(sites.functions(path).count() < 1 << 20);
+    }
+    let _ = sites.missing();
+    drop(snapshot);
     assert!(count < 1 << 20, "{count} items in a small recording");
     let _ = recording.span();
     let _ = recording.clocks();

@@ -29,7 +29,7 @@ use roctop::ui::key::{Decoder, Key};
 use roctop::ui::theme::{BUILT_IN, Depth, Theme};
 use roctop::ui::{Msg, Ui, export, update};
 use roctop_scenario::Scenario;
-use roctop_unwind::{Files, Mapping, Names, NoName, Process, Stack};
+use roctop_unwind::{Files, Mapping, Names, NoName, Process, Stack, line_of_python};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -129,6 +129,13 @@ parsers! {
     job_report: job_reports();
     program_file: [&include_bytes!("programs/dwarf-4")[..], include_bytes!("programs/dwarf-5")];
     stack: stacks();
+    lines_of_python: [
+        // The version, the first line and tables of two functions with a loop and an expression of several lines.
+        [&[9, 10][..], &[0, 1, 8, 1, 6, 255, 2, 3, 254, 127, 10, 1]].concat(),
+        [&[10, 10][..], &[8, 1, 6, 255, 2, 128, 254, 127, 10, 1]].concat(),
+        [&[11, 10][..], &[0x80, 0, 0xd8, 4, 8, 0x88, 4, 0x80, 6, 0xf0, 3, 1, 5, 6, 0xe8, 2, 0xf8]].concat(),
+        [&[14, 10][..], &[0x80, 0, 0xe0, 0xd8, 8, 16, 0xf2, 0xff, 0x7f, 1, 5, 6]].concat(),
+    ];
 }
 
 /// The headers of a program.
@@ -566,6 +573,18 @@ fn stack(bytes: &[u8]) {
         }
         call_path(&path, bytes);
     });
+}
+
+/// Tables of lines: each instruction has a line or none, however long the table says that it is.
+fn lines_of_python(bytes: &[u8]) {
+    let [minor, first, table @ ..] = bytes else { return };
+    for first in [u32::from(*first), u32::MAX] {
+        for minor in [*minor, 9, 10, 11, 14] {
+            for instruction in [0, 1, 2, 6, 100, 1 << 20, u64::MAX] {
+                assert_ne!(line_of_python(minor, first, table, instruction), Some(0));
+            }
+        }
+    }
 }
 
 /// A directory that is removed with its thread.
