@@ -24,6 +24,9 @@ const CANDIDATES: usize = 256;
 const ATTEMPTS: usize = 8;
 /// Of more words than a thread compares, this number of the nearest ones is used; the others are the farthest.
 const NEAREST: usize = 14;
+/// Of a call from Python all are the nearest ones: its frames distinguish the outer part, and the interpreter takes many near
+/// words. This number of them is used whether or not they can be return addresses: a function may have left by a jump.
+const NEAREST_KEPT: usize = 4;
 /// Number of sites with the same return address and height from which on words are left out that need not be return
 /// addresses.
 const MANY: u64 = 128;
@@ -342,6 +345,7 @@ impl Learner<'_> {
             return Err(Counter::Unreadable);
         }
         let mappings = &self.shared.mappings;
+        let is_python = python != Frames::default();
         let mut all = Candidates {
             words: &mut scratch.words,
             kinds: &mut scratch.kinds,
@@ -352,6 +356,11 @@ impl Learner<'_> {
         let collected = (0..ATTEMPTS).any(|_| {
             let (table, generation) = mappings.newest();
             all.collect(bytes, table);
+            // Python frames say the same, and more.
+            let interpreter = self.known.python.get().filter(|_| is_python);
+            if let Some(range) = interpreter.and_then(|interpreter| table.extent(interpreter.evaluator())) {
+                all.leave_out(range);
+            }
             all.keep_calls(table);
             mappings.is_whole(generation)
         });
@@ -359,7 +368,10 @@ impl Learner<'_> {
             return Err(Counter::Unreadable);
         }
         if level >= MANY {
-            all.keep_plausible(ip);
+            all.keep_plausible(ip, 0);
+        } else if is_python && all.count > WORDS {
+            // Words that are left over from earlier calls should not displace those of callers.
+            all.keep_plausible(ip, NEAREST_KEPT);
         }
         let mut path = Path {
             bytes,
@@ -376,7 +388,8 @@ impl Learner<'_> {
             VERY_MANY..TOO_MANY => FEW_WORDS,
             _ => 0,
         };
-        path.count = all.select(&mut path.words, most);
+        let nearest = if is_python { WORDS } else { NEAREST };
+        path.count = all.select(&mut path.words, most, nearest);
         let words = path.words.get(..path.count).unwrap_or_default();
         let on_page = |&&(offset, _): &&StackWord| sp.wrapping_add(8 * u64::from(offset)) >> 12 == sp >> 12;
         path.near = if extent.is_own {
@@ -413,6 +426,21 @@ impl Candidates<'_> {
         self.count = places.map(|(place, word)| *place = word).count();
     }
 
+    /// Leaves out those in a mapping.
+    fn leave_out(&mut self, [start, end]: [u64; 2]) {
+        let mut kept = 0;
+        for at in 0..self.count {
+            if let Some(word) = self.words.get(at).copied()
+                && !(start..end).contains(&word.1)
+                && let Some(place) = self.words.get_mut(kept)
+            {
+                *place = word;
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+
     /// Leaves out those that are not behind a call of code.
     fn keep_calls(&mut self, table: &Table) {
         for (address, (_, word)) in self.addresses.iter_mut().zip(self.words.iter()).take(self.count) {
@@ -443,8 +471,9 @@ impl Candidates<'_> {
         *count = kept;
     }
 
-    /// Leaves out direct calls of functions that cannot contain the next lower return address, `ip` at first.
-    fn keep_plausible(&mut self, ip: u64) {
+    /// Leaves out direct calls of functions that cannot contain the next lower return address, `ip` at first. The nearest
+    /// `nearest` words stay.
+    fn keep_plausible(&mut self, ip: u64, nearest: usize) {
         for (address, [_, target]) in self.addresses.iter_mut().zip(self.kinds.iter()).take(self.count) {
             *address = *target;
         }
@@ -462,7 +491,7 @@ impl Candidates<'_> {
                     return;
                 };
                 let is_inside = (target..target.saturating_add(FUNCTION_BYTES)).contains(&lower);
-                if (is_indirect != 0 || is_inside || code.is_some_and(is_jump))
+                if (at < nearest || is_indirect != 0 || is_inside || code.is_some_and(is_jump))
                     && let Some(place) = words.get_mut(kept)
                 {
                     lower = word.1;
@@ -474,10 +503,10 @@ impl Candidates<'_> {
         *count = kept;
     }
 
-    /// Chooses at most `most` words; their number.
-    fn select(&self, into: &mut [StackWord; WORDS], most: usize) -> usize {
+    /// Chooses at most `most` words, of more than that the `nearest` ones and the farthest; their number.
+    fn select(&self, into: &mut [StackWord; WORDS], most: usize, nearest: usize) -> usize {
         let all = self.words.get(..self.count).unwrap_or_default();
-        let nearest = if all.len() > most { NEAREST.min(most) } else { all.len() };
+        let nearest = if all.len() > most { nearest.min(most) } else { all.len() };
         let farthest = most.saturating_sub(nearest).min(all.len() - nearest);
         let (first, rest) = all.split_at_checked(nearest).unwrap_or((all, &[]));
         let last = rest.get(rest.len() - farthest..).unwrap_or_default();

@@ -293,6 +293,12 @@ impl Interpreter {
         Ok(Some((found, exports.bias())))
     }
 
+    /// First address of the function that evaluates frames.
+    pub(super) fn evaluator(&self) -> u64 {
+        let [start, _] = self.evaluator;
+        start
+    }
+
     /// Minor version.
     pub(super) fn minor(&self) -> u64 {
         u64::from(self.layout.minor)
