@@ -47,16 +47,30 @@ fn files(place: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
-    let recording = place("full-recording").join("rec");
-    make(
-        &recording,
-        &Made {
-            records: 60_000,
+    let make_recording = |name: &str, records| {
+        let recording = place(name).join("rec");
+        let made = Made {
+            records,
             ..Made::default()
-        },
-    );
-    for format in ["csv", "json", "pftrace", "rocpd", "parquet", "kineto"] {
-        let Some(small) = Small::mount(&format!("full-{format}"), "256k") else {
+        };
+        make(&recording, &made);
+        recording
+    };
+    let small = make_recording("full-recording", 60_000);
+    // Too large to be sorted in memory.
+    let large = make_recording("full-sorting", 300_000);
+    let cases = [
+        (&small, "csv", "256k", "cannot write"),
+        (&small, "json", "256k", "cannot write"),
+        (&small, "pftrace", "256k", "cannot write"),
+        (&small, "rocpd", "256k", "cannot write"),
+        (&small, "parquet", "16k", "cannot write"),
+        (&small, "kineto", "256k", "cannot write"),
+        (&large, "csv", "256k", "sorting needs room in"),
+        (&large, "parquet", "256k", "sorting needs room in"),
+    ];
+    for (recording, format, size, problem) in cases {
+        let Some(small) = Small::mount(&format!("full-{format}"), size) else {
             return;
         };
         let words = [
@@ -72,7 +86,7 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
         assert_eq!(output.status.code(), Some(1), "{format}: {told}");
         assert_eq!(told.lines().count(), 1, "{format}: {told}");
         assert!(
-            told.contains("cannot write") && told.contains(small.0.to_str().unwrap()),
+            told.contains(problem) && told.contains(small.0.to_str().unwrap()),
             "{format}: {told}"
         );
         let left: Vec<PathBuf> = small.files().into_iter().filter(|path| path.is_file()).collect();

@@ -10,11 +10,14 @@ use roctop_model::collectives::Collectives;
 use roctop_ring::record::{engine, memory};
 use roctop_source::progress::Progress;
 use roctop_source::recording::{Merged, Replay};
+use roctop_trace::decode::Output;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Item, Marker, Nanos, ProcessId, Scratch, Span};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory for records while they are collected, bytes.
 const SORT_BUFFER_BYTES: usize = 32 << 20;
@@ -100,7 +103,8 @@ pub struct Collector {
     measuring: StreamCollector,
     collectives: Collectives,
     parts: Sorter<PartRow>,
-    first: Nanos,
+    /// Begin of the first record; threads that sort find it.
+    first: Arc<AtomicU64>,
     /// In-flight dispatches at the last reading of each process.
     in_flight: BTreeMap<ProcessId, Vec<Dispatch>>,
     failed: Option<io::Error>,
@@ -116,22 +120,50 @@ impl Collector {
             measuring: StreamCollector::new(place),
             collectives: Collectives::keeping_all(),
             parts: Sorter::new(place, PART_BUFFER_BYTES),
-            first: Nanos::MAX,
+            first: Arc::new(AtomicU64::new(Nanos::MAX)),
             in_flight: BTreeMap::new(),
             failed: None,
         }
     }
 
-    /// Adds items.
-    pub fn take(&mut self, items: Vec<Item>) {
-        for item in items {
-            if self.failed.is_none() {
-                self.failed = self.put(item).err();
-            }
-        }
+    /// Takes what was decoded, and leaves none of it.
+    pub fn take(&mut self, output: &mut Output) {
         if self.failed.is_none() {
-            self.failed = self.complete().err();
+            self.failed = self.put_all(output).err();
         }
+    }
+
+    fn put_all(&mut self, output: &mut Output) -> io::Result<()> {
+        for item in output.items.drain(..) {
+            self.put(item)?;
+        }
+        if self.collectives.is_active() {
+            output.calls.iter().for_each(|call| self.collectives.returned(call));
+            let dispatches = output.dispatches.iter();
+            dispatches.for_each(|dispatch| self.collectives.dispatch(dispatch));
+        }
+        self.put_later(std::mem::take(&mut output.calls), Event::Call, |call| call.span.begin)?;
+        let dispatches = std::mem::take(&mut output.dispatches);
+        self.put_later(dispatches, Event::Dispatch, |dispatch| dispatch.span.begin)?;
+        self.complete()
+    }
+
+    /// Adds records, on another thread if there are several.
+    fn put_later<T: Send + 'static>(
+        &mut self,
+        records: Vec<T>,
+        event: impl Fn(T) -> Event + Send + 'static,
+        begin: impl Fn(&T) -> Nanos + Send + 'static,
+    ) -> io::Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let first = self.first.clone();
+        self.events.append(records.len(), move |events| {
+            let begins = records.iter().map(begin).filter(|begin| *begin > 0);
+            first.fetch_min(begins.min().unwrap_or(Nanos::MAX), Ordering::Relaxed);
+            events.extend(records.into_iter().map(event));
+        })
     }
 
     /// Stores the collectives that are complete.
@@ -172,7 +204,7 @@ impl Collector {
             }
         };
         if begin > 0 {
-            self.first = self.first.min(begin);
+            self.first.fetch_min(begin, Ordering::Relaxed);
         }
         self.events.put(event)
     }
@@ -200,13 +232,15 @@ impl Collector {
             };
             self.events.put(Event::Dispatch(dispatch))?;
         }
+        let events = self.events.finish()?;
+        let first = self.first.load(Ordering::Relaxed);
         Ok(Collected {
             measured: self.measuring.finish(&self.run.processes)?,
             parts: self.parts.finish()?,
             run: self.run,
-            events: self.events.finish()?,
+            events,
             texts: self.texts,
-            first: if self.first == Nanos::MAX { 0 } else { self.first },
+            first: if first == Nanos::MAX { 0 } else { first },
             beginning: 0,
         })
     }
@@ -229,9 +263,8 @@ pub fn collect(
     });
     let mut collector = Collector::new(place);
     progress.begin("reading", whole.bytes());
-    let replay = whole.items_with_unlimited_texts(span, &mut |bytes| progress.add(bytes), &mut |items| {
-        collector.take(items);
-    })?;
+    let mut read = |bytes| progress.add(bytes);
+    let replay = whole.by_kind_with_unlimited_texts(span, &mut read, &mut |output| collector.take(output))?;
     let mut collected = collector.finish()?;
     collected.beginning = beginning.unwrap_or(collected.first);
     // If not everything was read, the first record that was read is not the first of the recording.

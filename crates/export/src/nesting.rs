@@ -4,11 +4,12 @@
 //! One sweep over the records by begin finds the nesting. The cause of work is looked up among recent calls; the few
 //! that are older get a second sweep.
 
+mod recent;
 mod sweep;
 
 use super::collect::{Collected, Event};
 use super::options::Kinds;
-use super::records::{RecordIds, Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
+use super::records::{ByKind, Numbered, Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
 use super::sort::{Sorted, Sorter};
 use super::workspace::Workspace;
 use roctop_model::FastMap;
@@ -30,29 +31,23 @@ pub(crate) struct Wanted {
     pub(crate) rename: bool,
 }
 
-/// Numbers the selected records of the next process in `events`, a pass over all of `collected`.
+/// The next records of a process, sorted by begin; `None` at their end.
+pub(crate) type Next<'a> = dyn FnMut() -> io::Result<Option<Vec<Event>>> + 'a;
+
+/// Numbers the selected records of a process; `next` passes over all of them.
 pub(crate) fn rows(
     collected: &Collected,
-    events: &mut dyn Iterator<Item = io::Result<Event>>,
+    next: &mut Next<'_>,
     wanted: Wanted,
     tests: &RowFilter<'_>,
     place: &Workspace,
 ) -> io::Result<Rows> {
-    let mut sink = Sink::new(&collected.run, tests, place);
+    let mut sink = Sink::new(place);
     let mut sweep = Sweep::new(&collected.run, wanted);
     let mut late = Sorter::new(place, SORT_BUFFER_BYTES);
-    let number = |emit: &mut dyn FnMut((Event, RecordIds)) -> io::Result<()>| {
-        for event in events {
-            let event = event?;
-            match sweep.take(&event) {
-                Some(place) => emit((event, place))?,
-                None if sweep.is_late => late.put(event)?,
-                None => {}
-            }
-        }
-        Ok(())
-    };
-    place.pipe(number, |(event, place)| sink.put(event, place))?;
+    let numbered = std::iter::from_fn(|| number(next, &mut sweep, &mut late).transpose());
+    let sort_out = |chunk: io::Result<Numbered>| io::Result::Ok(ByKind::new(chunk?, &collected.run, tests));
+    place.in_order(numbered, sort_out, |rows| sink.put(rows))?;
     let mut regions: Vec<Region> = sweep
         .texts
         .iter()
@@ -60,12 +55,28 @@ pub(crate) fn rows(
         .collect();
     regions.sort_unstable_by_key(|region| region.id);
     let (next, stacks) = (sweep.next, sweep.stacks);
-    number_late(collected, wanted, &late.finish()?, next, &mut sink)?;
+    number_late(collected, wanted, &late.finish()?, next, &mut |rows| {
+        sink.put(ByKind::new(rows, &collected.run, tests))
+    })?;
     Ok(Rows {
         regions,
         stacks,
         ..sink.finish()?
     })
+}
+
+/// Numbers the next records; puts work whose call is not recent in `late`.
+fn number(next: &mut Next<'_>, sweep: &mut Sweep, late: &mut Sorter<Event>) -> io::Result<Option<Numbered>> {
+    let Some(events) = next()? else { return Ok(None) };
+    let mut ids = Vec::with_capacity(events.len());
+    for event in &events {
+        let own = sweep.take(event);
+        if own.is_none() && sweep.is_late {
+            late.put(*event)?;
+        }
+        ids.push(own);
+    }
+    Ok(Some(Numbered { events, ids }))
 }
 
 /// Numbers work whose call is not recent; `next` is the next id.
@@ -74,7 +85,7 @@ fn number_late(
     wanted: Wanted,
     late: &Sorted<Event>,
     mut next: u64,
-    sink: &mut Sink<'_>,
+    put: &mut dyn FnMut(Numbered) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut work = late.iter();
     loop {
@@ -83,8 +94,8 @@ fn number_late(
             return Ok(());
         }
         let causes = causes(collected, wanted, &these)?;
-        for event in these {
-            let cause = correlation(&event)
+        let ids = these.iter().map(|event| {
+            let cause = correlation(event)
                 .and_then(|id| causes.get(&id).copied())
                 .unwrap_or_default();
             let mut place = cause.place();
@@ -92,8 +103,10 @@ fn number_late(
                 place.id = next;
                 next += 1;
             }
-            sink.put(event, place)?;
-        }
+            Some(place)
+        });
+        let ids = ids.collect();
+        put(Numbered { events: these, ids })?;
     }
 }
 
@@ -113,7 +126,7 @@ fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<F
             _ => continue,
         };
         if let Some(found) = causes.get_mut(&id) {
-            *found = sweep.recent.get(&id).copied();
+            *found = sweep.recent.get(id);
         }
     }
     Ok(causes

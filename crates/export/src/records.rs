@@ -152,118 +152,173 @@ pub(super) struct RecordIds {
     pub(super) range: Enclosing,
 }
 
-/// Rows of one kind.
-struct Bin<'a, T>
-where
-    Row<T>: Entry,
-{
-    is_wanted: &'a Test<'a, T>,
-    rows: Sorter<Row<T>>,
+/// Records, and the numbers of each; those without numbers are not selected.
+pub(super) struct Numbered {
+    pub(super) events: Vec<Event>,
+    pub(super) ids: Vec<Option<RecordIds>>,
 }
 
-impl<'a, T> Bin<'a, T>
-where
-    Row<T>: Entry,
-{
-    fn new(is_wanted: &'a Test<'a, T>, place: &Workspace) -> Self {
-        Self {
-            is_wanted,
-            rows: Sorter::new(place, SORT_BUFFER_BYTES),
+/// Selected rows of a part of a process, by kind.
+#[derive(Default)]
+pub(super) struct ByKind {
+    hip: Vec<Row<ApiCall>>,
+    hsa: Vec<Row<ApiCall>>,
+    libraries: [Vec<Row<ApiCall>>; LIBRARIES.len()],
+    markers: Vec<Row<Mark>>,
+    dispatches: Vec<Row<Dispatch>>,
+    in_flight: Vec<Row<Dispatch>>,
+    copies: Vec<Row<Copy>>,
+    allocations: Vec<Row<Allocation>>,
+    scratches: Vec<Row<Scratch>>,
+    /// Operations that were called, each once.
+    operations: Vec<OperationId>,
+    times: Option<(Nanos, Nanos)>,
+}
+
+impl ByKind {
+    /// Makes rows of records, and keeps those that are selected.
+    pub(super) fn new(records: Numbered, run: &Run, tests: &RowFilter<'_>) -> Self {
+        let mut rows = Self::default();
+        for (event, ids) in records.events.into_iter().zip(records.ids) {
+            if let Some(ids) = ids {
+                rows.put(event, ids, run, tests);
+            }
         }
+        rows.operations.sort_unstable();
+        rows.operations.dedup();
+        rows
     }
 
-    /// Adds a row if it is selected; returns whether it was.
-    fn put(&mut self, row: Row<T>) -> io::Result<bool> {
-        let is_wanted = (self.is_wanted)(&row);
+    fn put(&mut self, event: Event, place: RecordIds, run: &Run, tests: &RowFilter<'_>) {
+        let kind = |call: &ApiCall| {
+            let known = run.operations.get(call.operation.0 as usize);
+            known.and_then(|operation| Kind::of(Domain(operation.domain)))
+        };
+        let (span, is_wanted) = match event {
+            Event::Call(call) => match kind(&call) {
+                Some(Kind::Marker) => (
+                    call.span,
+                    keep(&mut self.markers, row(mark(&call), place), tests.marker),
+                ),
+                kind => self.put_call(call, kind, place, tests),
+            },
+            Event::Marker(marker) => {
+                let row = row(Mark { marker, call: None }, place);
+                (marker.span, keep(&mut self.markers, row, tests.marker))
+            }
+            Event::Dispatch(dispatch) => {
+                let is_open = dispatch.flags & flag::OPEN != 0;
+                let rows = if is_open {
+                    &mut self.in_flight
+                } else {
+                    &mut self.dispatches
+                };
+                (dispatch.span, keep(rows, row(dispatch, place), tests.dispatch))
+            }
+            Event::Copy(copy) => (copy.span, keep(&mut self.copies, row(copy, place), tests.copy)),
+            Event::Allocation(allocation) => {
+                let row = row(allocation, place);
+                (allocation.span, keep(&mut self.allocations, row, tests.allocation))
+            }
+            Event::Scratch(scratch) => (
+                scratch.span,
+                keep(&mut self.scratches, row(scratch, place), tests.scratch),
+            ),
+        };
         if is_wanted {
-            self.rows.put(row)?;
+            self.times = both(self.times, Some((span.begin, span.end)));
         }
-        Ok(is_wanted)
+    }
+
+    fn put_call(
+        &mut self,
+        mut call: ApiCall,
+        kind: Option<Kind>,
+        place: RecordIds,
+        tests: &RowFilter<'_>,
+    ) -> (Span, bool) {
+        // A call takes time: one shorter than the clock's resolution lasts one tick.
+        call.span.end = call.span.end.max(call.span.begin.saturating_add(1));
+        let library = kind.and_then(library);
+        let rows = match library.and_then(|(at, _)| self.libraries.get_mut(at)) {
+            Some(rows) => rows,
+            None if matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler)) => &mut self.hip,
+            None => &mut self.hsa,
+        };
+        let is_wanted = keep(rows, row(call, place), tests.call);
+        if is_wanted && self.operations.last() != Some(&call.operation) {
+            self.operations.push(call.operation);
+        }
+        (call.span, is_wanted)
     }
 }
 
-/// Distributes rows to their kinds.
-pub(super) struct Sink<'a> {
-    run: &'a Run,
-    is_wanted: &'a Test<'a, ApiCall>,
+/// Adds a row if it is selected; returns whether it was.
+fn keep<T>(rows: &mut Vec<Row<T>>, row: Row<T>, is_wanted: &Test<'_, T>) -> bool {
+    let is_wanted = is_wanted(&row);
+    if is_wanted {
+        rows.push(row);
+    }
+    is_wanted
+}
+
+/// The time from the earlier begin to the later end.
+fn both(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos, Nanos)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Sorts the rows of each kind.
+pub(super) struct Sink {
     hip: Sorter<Row<ApiCall>>,
     hsa: Sorter<Row<ApiCall>>,
     libraries: [Sorter<Row<ApiCall>>; LIBRARIES.len()],
-    markers: Bin<'a, Mark>,
-    dispatches: Bin<'a, Dispatch>,
-    in_flight: Bin<'a, Dispatch>,
-    copies: Bin<'a, Copy>,
-    allocations: Bin<'a, Allocation>,
-    scratches: Bin<'a, Scratch>,
+    markers: Sorter<Row<Mark>>,
+    dispatches: Sorter<Row<Dispatch>>,
+    in_flight: Sorter<Row<Dispatch>>,
+    copies: Sorter<Row<Copy>>,
+    allocations: Sorter<Row<Allocation>>,
+    scratches: Sorter<Row<Scratch>>,
     operations: BTreeSet<OperationId>,
     times: Option<(Nanos, Nanos)>,
 }
 
-impl<'a> Sink<'a> {
+impl Sink {
     /// `place` is the directory for temporary files.
-    pub(super) fn new(run: &'a Run, tests: &RowFilter<'a>, place: &Workspace) -> Self {
+    pub(super) fn new(place: &Workspace) -> Self {
         Self {
-            run,
-            is_wanted: tests.call,
             hip: Sorter::new(place, SORT_BUFFER_BYTES),
             hsa: Sorter::new(place, SORT_BUFFER_BYTES),
             libraries: LIBRARIES.map(|_| Sorter::new(place, SORT_BUFFER_BYTES)),
-            markers: Bin::new(tests.marker, place),
-            dispatches: Bin::new(tests.dispatch, place),
-            in_flight: Bin::new(tests.dispatch, place),
-            copies: Bin::new(tests.copy, place),
-            allocations: Bin::new(tests.allocation, place),
-            scratches: Bin::new(tests.scratch, place),
+            markers: Sorter::new(place, SORT_BUFFER_BYTES),
+            dispatches: Sorter::new(place, SORT_BUFFER_BYTES),
+            in_flight: Sorter::new(place, SORT_BUFFER_BYTES),
+            copies: Sorter::new(place, SORT_BUFFER_BYTES),
+            allocations: Sorter::new(place, SORT_BUFFER_BYTES),
+            scratches: Sorter::new(place, SORT_BUFFER_BYTES),
             operations: BTreeSet::new(),
             times: None,
         }
     }
 
-    /// Adds a record if it is selected.
-    pub(super) fn put(&mut self, event: Event, place: RecordIds) -> io::Result<()> {
-        let (span, is_wanted) = match event {
-            Event::Call(call) if self.kind(&call) == Some(Kind::Marker) => {
-                (call.span, self.markers.put(row(mark(&call), place))?)
-            }
-            Event::Call(mut call) => {
-                // A call takes time: one shorter than the clock's resolution lasts one tick.
-                call.span.end = call.span.end.max(call.span.begin.saturating_add(1));
-                (call.span, self.put_call(row(call, place))?)
-            }
-            Event::Marker(marker) => (marker.span, self.markers.put(row(Mark { marker, call: None }, place))?),
-            Event::Dispatch(dispatch) if dispatch.flags & flag::OPEN != 0 => {
-                (dispatch.span, self.in_flight.put(row(dispatch, place))?)
-            }
-            Event::Dispatch(dispatch) => (dispatch.span, self.dispatches.put(row(dispatch, place))?),
-            Event::Copy(copy) => (copy.span, self.copies.put(row(copy, place))?),
-            Event::Allocation(allocation) => (allocation.span, self.allocations.put(row(allocation, place))?),
-            Event::Scratch(scratch) => (scratch.span, self.scratches.put(row(scratch, place))?),
-        };
-        if is_wanted {
-            let (first, last) = self.times.unwrap_or((span.begin, span.end));
-            self.times = Some((first.min(span.begin), last.max(span.end)));
+    /// Adds rows.
+    pub(super) fn put(&mut self, rows: ByKind) -> io::Result<()> {
+        put_all(&mut self.hip, rows.hip)?;
+        put_all(&mut self.hsa, rows.hsa)?;
+        for (sorter, rows) in self.libraries.iter_mut().zip(rows.libraries) {
+            put_all(sorter, rows)?;
         }
+        put_all(&mut self.markers, rows.markers)?;
+        put_all(&mut self.dispatches, rows.dispatches)?;
+        put_all(&mut self.in_flight, rows.in_flight)?;
+        put_all(&mut self.copies, rows.copies)?;
+        put_all(&mut self.allocations, rows.allocations)?;
+        put_all(&mut self.scratches, rows.scratches)?;
+        self.operations.extend(rows.operations);
+        self.times = both(self.times, rows.times);
         Ok(())
-    }
-
-    /// Adds a call if it is selected; returns whether it was.
-    fn put_call(&mut self, row: Row<ApiCall>) -> io::Result<bool> {
-        if !(self.is_wanted)(&row) {
-            return Ok(false);
-        }
-        self.operations.insert(row.record.operation);
-        let kind = self.kind(&row.record);
-        match kind.and_then(library).and_then(|(at, _)| self.libraries.get_mut(at)) {
-            Some(library) => library.put(row)?,
-            None if matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler)) => self.hip.put(row)?,
-            None => self.hsa.put(row)?,
-        }
-        Ok(true)
-    }
-
-    fn kind(&self, call: &ApiCall) -> Option<Kind> {
-        let known = self.run.operations.get(call.operation.0 as usize);
-        known.and_then(|operation| Kind::of(Domain(operation.domain)))
     }
 
     /// The sorted rows.
@@ -273,18 +328,25 @@ impl<'a> Sink<'a> {
             hip: self.hip.finish()?,
             hsa: self.hsa.finish()?,
             libraries: [rccl.finish()?, decode.finish()?, jpeg.finish()?],
-            markers: self.markers.rows.finish()?,
-            dispatches: self.dispatches.rows.finish()?,
-            in_flight: self.in_flight.rows.finish()?,
-            copies: self.copies.rows.finish()?,
-            allocations: self.allocations.rows.finish()?,
-            scratches: self.scratches.rows.finish()?,
+            markers: self.markers.finish()?,
+            dispatches: self.dispatches.finish()?,
+            in_flight: self.in_flight.finish()?,
+            copies: self.copies.finish()?,
+            allocations: self.allocations.finish()?,
+            scratches: self.scratches.finish()?,
             regions: Vec::new(),
             stacks: RangeStacks::default(),
             operations: self.operations,
             times: self.times,
         })
     }
+}
+
+fn put_all<T: Entry>(sorter: &mut Sorter<T>, mut rows: Vec<T>) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    sorter.append(rows.len(), move |all| all.append(&mut rows))
 }
 
 /// A ROC-TX call as a row among marks and ranges.

@@ -22,10 +22,14 @@ const BLOCK_BYTES: usize = 16 << 10;
 pub(super) const PART_ENTRIES: usize = 1 << 14;
 /// Maximum number of runs that a sorter waits for later.
 const MAX_PENDING: usize = 16;
+/// Size of the first runs, bytes: small ones keep all threads busy.
+const FIRST_RUN_BYTES: usize = 8 << 20;
+/// Number of runs after which the next ones are twice as large: a read opens every run.
+const RUNS_OF_ONE_SIZE: usize = 64;
 
 /// An entry that can be sorted.
 pub(crate) trait Entry: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// Sort key. The order of equal keys is undefined, but the same each time.
+    /// Sort key.
     type Key: Ord + Clone + Send + Sync + 'static;
 
     /// Its sort key.
@@ -37,11 +41,19 @@ pub(crate) trait Entry: Serialize + DeserializeOwned + Clone + Send + Sync + 'st
     }
 }
 
-/// Sorter: takes entries in any order.
+/// Entries that are added when their run is sorted.
+type Chunk<T> = Box<dyn FnOnce(&mut Vec<T>) + Send>;
+
+/// Sorter: takes entries in any order. Entries with equal keys stay in the order in which they came.
 pub(crate) struct Sorter<T: Entry> {
+    /// The next run: chunks, then single entries.
+    chunks: Vec<Chunk<T>>,
     held: Vec<T>,
-    /// Current and maximum size of the held entries, bytes.
+    /// Number of entries of the next run, their size, and the size at which it is written, bytes.
+    next: usize,
     bytes: usize,
+    enough: usize,
+    /// Maximum of that.
     most: usize,
     place: Workspace,
     spill: Option<Arc<Spill>>,
@@ -52,12 +64,16 @@ pub(crate) struct Sorter<T: Entry> {
 }
 
 impl<T: Entry> Sorter<T> {
-    /// A sorter that holds `bytes` bytes of entries; more are written to an unnamed file in the directory of `place`.
+    /// A sorter that holds at most `bytes` bytes of entries; more are written to an unnamed file in the directory of `place`.
     pub(crate) fn new(place: &Workspace, bytes: usize) -> Self {
+        let most = bytes.max(size_of::<T>() * 16);
         Self {
+            chunks: Vec::new(),
             held: Vec::new(),
+            next: 0,
             bytes: 0,
-            most: bytes.max(size_of::<T>() * 16),
+            enough: most.min(FIRST_RUN_BYTES),
+            most,
             place: place.clone(),
             spill: None,
             runs: Vec::new(),
@@ -69,9 +85,32 @@ impl<T: Entry> Sorter<T> {
     /// Adds an entry.
     pub(crate) fn put(&mut self, entry: T) -> io::Result<()> {
         self.count += 1;
+        self.next += 1;
         self.bytes += size_of::<T>() + entry.heap();
         self.held.push(entry);
-        if self.bytes >= self.most {
+        self.write_run_if_full()
+    }
+
+    /// Adds `entries` entries without heap memory, which `add` appends to a list, on another thread if there are several.
+    pub(crate) fn append(&mut self, entries: usize, add: impl FnOnce(&mut Vec<T>) + Send + 'static) -> io::Result<()> {
+        self.hold_chunk();
+        self.count += entries as u64;
+        self.next += entries;
+        self.bytes += size_of::<T>() * entries;
+        self.chunks.push(Box::new(add));
+        self.write_run_if_full()
+    }
+
+    /// Turns single entries into a chunk.
+    fn hold_chunk(&mut self) {
+        if !self.held.is_empty() {
+            let mut held = std::mem::take(&mut self.held);
+            self.chunks.push(Box::new(move |all| all.append(&mut held)));
+        }
+    }
+
+    fn write_run_if_full(&mut self) -> io::Result<()> {
+        if self.bytes >= self.enough {
             self.write_run()?;
         }
         Ok(())
@@ -82,13 +121,15 @@ impl<T: Entry> Sorter<T> {
             Some(spill) => spill.clone(),
             None => self.spill.insert(Arc::new(Spill::create(&self.place)?)).clone(),
         };
-        let next = Vec::with_capacity(self.held.len());
-        let mut entries = std::mem::replace(&mut self.held, next);
+        self.hold_chunk();
+        let chunks = std::mem::take(&mut self.chunks);
         self.bytes = 0;
-        self.pending.push_back(self.place.start_run(move || {
-            entries.sort_unstable_by_key(T::key);
-            spill.write(&entries)
-        }));
+        let count = std::mem::take(&mut self.next);
+        let run = move || spill.write(&joined(chunks, count));
+        self.pending.push_back(self.place.start_run(run));
+        if (self.runs.len() + self.pending.len()).is_multiple_of(RUNS_OF_ONE_SIZE) {
+            self.enough = (2 * self.enough).min(self.most);
+        }
         self.settle(MAX_PENDING)
     }
 
@@ -105,20 +146,30 @@ impl<T: Entry> Sorter<T> {
 
     /// All entries, sorted.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
-        if self.spill.is_some() && !self.held.is_empty() {
+        if self.spill.is_some() && self.bytes > 0 {
             self.write_run()?;
-            self.held = Vec::new();
         }
         self.settle(0)?;
-        self.held.sort_unstable_by_key(T::key);
+        self.hold_chunk();
         let runs = self.runs;
         Ok(Sorted {
-            held: self.held,
+            held: joined(self.chunks, self.next),
             spilled: self.spill.map(|spill| Arc::new(Spilled { spill, runs })),
             count: self.count,
             place: Some(self.place),
         })
     }
+}
+
+/// The entries of a run, sorted.
+fn joined<T: Entry>(chunks: Vec<Chunk<T>>, count: usize) -> Vec<T> {
+    let mut entries = Vec::with_capacity(count);
+    for chunk in chunks {
+        chunk(&mut entries);
+    }
+    // Chunks are nearly sorted, which a stable sort makes use of.
+    entries.sort_by_key(T::key);
+    entries
 }
 
 /// Sorted entries; can be iterated repeatedly, and by several threads.
@@ -154,19 +205,33 @@ impl<T: Entry> Sorted<T> {
 
     /// Iterates over the entries; ends after an error. Other threads read ahead.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        let Some(spilled) = &self.spilled else {
-            return Iter::Held(self.held.iter());
-        };
-        match &self.place {
-            Some(place) if place.ahead() > 0 => Iter::Ahead(Ahead {
-                spilled: spilled.clone(),
-                place: place.clone(),
-                ranges: spilled.ranges(PART_ENTRIES).into_iter(),
-                pending: VecDeque::new(),
-                current: Vec::new().into_iter(),
-            }),
-            _ => Iter::Merge(Merge::new(spilled, KeyRange::all())),
+        match (&self.spilled, self.ahead()) {
+            (_, Some(ahead)) => Iter::Ahead(ahead),
+            (Some(spilled), None) => Iter::Merge(Merge::new(spilled, KeyRange::all())),
+            (None, None) => Iter::Held(self.held.iter()),
         }
+    }
+
+    /// Iterates over the entries in lists of about [`PART_ENTRIES`], the same on any number of threads; ends after an error.
+    /// Other threads read ahead.
+    pub(crate) fn chunks(&self) -> Chunks<'_, T> {
+        match (&self.spilled, self.ahead()) {
+            (_, Some(ahead)) => Chunks::Ahead(ahead),
+            (Some(spilled), None) => Chunks::Here(spilled, spilled.ranges(PART_ENTRIES).into_iter()),
+            (None, None) => Chunks::Held(self.held.chunks(PART_ENTRIES)),
+        }
+    }
+
+    fn ahead(&self) -> Option<Ahead<T>> {
+        let spilled = self.spilled.as_ref()?;
+        let place = self.place.as_ref().filter(|place| place.ahead() > 0)?;
+        Some(Ahead {
+            spilled: spilled.clone(),
+            place: place.clone(),
+            ranges: spilled.ranges(PART_ENTRIES).into_iter(),
+            pending: VecDeque::new(),
+            current: Vec::new().into_iter(),
+        })
     }
 
     /// Maps parts of about `entries` entries on all threads, and takes the results in the entries' order.
@@ -205,7 +270,7 @@ enum Part<'a, T: Entry> {
 
 /// Keys from the first one to before the second one; `None` is unbounded.
 #[derive(Clone)]
-struct KeyRange<K>(Option<K>, Option<K>);
+pub(crate) struct KeyRange<K>(Option<K>, Option<K>);
 
 impl<K> KeyRange<K> {
     const fn all() -> Self {
@@ -242,6 +307,24 @@ pub(crate) struct Ahead<T: Entry> {
     current: std::vec::IntoIter<T>,
 }
 
+impl<T: Entry> Ahead<T> {
+    fn next_part(&mut self) -> Option<io::Result<Vec<T>>> {
+        while self.pending.len() < self.place.ahead()
+            && let Some(range) = self.ranges.next()
+        {
+            let spilled = self.spilled.clone();
+            let read = move || Merge::new(&spilled, range).collect();
+            self.pending.push_back(self.place.start(read));
+        }
+        let entries = self.pending.pop_front()?.wait().flatten();
+        if entries.is_err() {
+            self.ranges = Vec::new().into_iter();
+            self.pending.clear();
+        }
+        Some(entries)
+    }
+}
+
 impl<T: Entry> Iterator for Ahead<T> {
     type Item = io::Result<T>;
 
@@ -250,21 +333,30 @@ impl<T: Entry> Iterator for Ahead<T> {
             if let Some(entry) = self.current.next() {
                 return Some(Ok(entry));
             }
-            while self.pending.len() < self.place.ahead()
-                && let Some(range) = self.ranges.next()
-            {
-                let spilled = self.spilled.clone();
-                let read = move || Merge::new(&spilled, range).collect();
-                self.pending.push_back(self.place.start(read));
-            }
-            match self.pending.pop_front()?.wait().flatten() {
+            match self.next_part()? {
                 Ok(entries) => self.current = entries.into_iter(),
-                Err(error) => {
-                    self.ranges = Vec::new().into_iter();
-                    self.pending.clear();
-                    return Some(Err(error));
-                }
+                Err(error) => return Some(Err(error)),
             }
+        }
+    }
+}
+
+/// Iterator over sorted entries, many at a time.
+pub(crate) enum Chunks<'a, T: Entry> {
+    /// All are in memory.
+    Held(std::slice::Chunks<'a, T>),
+    Here(&'a Spilled<T::Key>, std::vec::IntoIter<KeyRange<T::Key>>),
+    Ahead(Ahead<T>),
+}
+
+impl<T: Entry> Iterator for Chunks<'_, T> {
+    type Item = io::Result<Vec<T>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Held(chunks) => Some(Ok(chunks.next()?.to_vec())),
+            Self::Here(spilled, ranges) => Some(Merge::new(spilled, ranges.next()?).collect()),
+            Self::Ahead(ahead) => ahead.next_part(),
         }
     }
 }
@@ -281,19 +373,24 @@ impl<'a, T: Entry> Merge<'a, T> {
     fn new(spilled: &'a Spilled<T::Key>, range: KeyRange<T::Key>) -> Self {
         let KeyRange(from, to) = range;
         let mut merge = Self {
-            cursors: Vec::with_capacity(spilled.runs.len()),
-            heap: BinaryHeap::with_capacity(spilled.runs.len()),
+            cursors: Vec::new(),
+            heap: BinaryHeap::new(),
             to,
             failed: None,
         };
-        for (number, run) in spilled.runs.iter().enumerate() {
+        let is_in_range = |run: &&Run<T::Key>| {
+            let begins_before_end = run.blocks.first().is_some_and(|block| merge.is_within(&block.first));
+            begins_before_end && from.as_ref().is_none_or(|from| run.last >= *from)
+        };
+        let runs: Vec<&Run<T::Key>> = spilled.runs.iter().filter(is_in_range).collect();
+        for (number, run) in runs.into_iter().enumerate() {
             // The block before may end with entries of the range.
             let first = from
                 .as_ref()
-                .map_or(0, |from| run.partition_point(|block| block.first < *from));
+                .map_or(0, |from| run.blocks.partition_point(|block| block.first < *from));
             let mut cursor = Cursor {
                 file: &spilled.spill.file,
-                blocks: run.get(first.saturating_sub(1)..).unwrap_or_default().iter(),
+                blocks: run.blocks.get(first.saturating_sub(1)..).unwrap_or_default().iter(),
                 block: Vec::new(),
                 used: 0,
                 next: None,
@@ -356,8 +453,13 @@ pub(super) fn no_room(directory: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("sorting needs room in {directory}: {error}"))
 }
 
-/// Blocks of a sorted run, in order.
-type Run<K> = Vec<Block<K>>;
+/// A sorted run.
+struct Run<K> {
+    /// Its blocks, in order.
+    blocks: Vec<Block<K>>,
+    /// Key of its last entry.
+    last: K,
+}
 
 /// A block in the file.
 struct Block<K> {
@@ -370,7 +472,7 @@ struct Block<K> {
 }
 
 /// Runs in an unnamed file.
-struct Spilled<K> {
+pub(crate) struct Spilled<K> {
     spill: Arc<Spill>,
     runs: Vec<Run<K>>,
 }
@@ -378,7 +480,7 @@ struct Spilled<K> {
 impl<K: Ord + Clone> Spilled<K> {
     /// Divides the order into ranges of about `entries` entries. Equal keys are in one range.
     fn ranges(&self, entries: usize) -> Vec<KeyRange<K>> {
-        let mut blocks: Vec<&Block<K>> = self.runs.iter().flatten().collect();
+        let mut blocks: Vec<&Block<K>> = self.runs.iter().flat_map(|run| &run.blocks).collect();
         blocks.sort_by(|a, b| a.first.cmp(&b.first));
         let (mut ranges, mut from, mut count) = (Vec::new(), None, 0);
         for block in blocks {
@@ -408,32 +510,32 @@ impl Spill {
         })
     }
 
+    /// Writes a run, with one write: threads that write to a file wait for each other.
     fn write<T: Entry>(&self, entries: &[T]) -> io::Result<Run<T::Key>> {
-        let mut run = Vec::new();
+        let last = entries.last().map(T::key).ok_or(io::ErrorKind::InvalidInput)?;
+        let (mut blocks, mut packed) = (Vec::new(), Vec::new());
         let mut block = Vec::with_capacity(BLOCK_BYTES + 4096);
         let mut first = 0;
         for (at, entry) in entries.iter().enumerate() {
             block = postcard::to_extend(entry, block).map_err(io::Error::other)?;
             if block.len() >= BLOCK_BYTES || at + 1 == entries.len() {
-                run.push(self.write_block(&block, &entries[first..=at])?);
+                let compressed = lz4_flex::block::compress(&block);
+                blocks.push(Block {
+                    first: entries[first].key(),
+                    at: packed.len() as u64,
+                    packed: compressed.len(),
+                    bytes: block.len(),
+                    entries: at + 1 - first,
+                });
+                packed.extend_from_slice(&compressed);
                 block.clear();
                 first = at + 1;
             }
         }
-        Ok(run)
-    }
-
-    fn write_block<T: Entry>(&self, block: &[u8], entries: &[T]) -> io::Result<Block<T::Key>> {
-        let packed = lz4_flex::block::compress(block);
-        let at = self.end.fetch_add(packed.len() as u64, Ordering::Relaxed);
-        self.file.write_all_at(&packed, at)?;
-        Ok(Block {
-            first: entries[0].key(),
-            at,
-            packed: packed.len(),
-            bytes: block.len(),
-            entries: entries.len(),
-        })
+        let begin = self.end.fetch_add(packed.len() as u64, Ordering::Relaxed);
+        self.file.write_all_at(&packed, begin)?;
+        blocks.iter_mut().for_each(|block| block.at += begin);
+        Ok(Run { blocks, last })
     }
 }
 

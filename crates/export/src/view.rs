@@ -4,7 +4,7 @@ mod stream;
 
 pub use super::scope::{Scope, Source, with_kd};
 
-use super::collect::Event;
+use super::collect::{Collected, Event};
 use super::collectives::PartRow;
 use super::counted::{self, Counted};
 use super::gauges::Gauges;
@@ -14,7 +14,7 @@ use super::options::{Choice, Layout};
 use super::pc_samples::Samples;
 use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
-use super::sort::{Iter, Sorted, Sorter};
+use super::sort::{Chunks, Iter, Sorted, Sorter};
 use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use super::workspace::Workspace;
 use crate::error::Result;
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
         source: &Source<'a>,
         choice: &'a Choice,
         process: &'a Process,
-        events: &mut dyn Iterator<Item = io::Result<Event>>,
+        events: &mut nesting::Next<'_>,
         walk: &mut Walk<'_>,
         whole: Option<&Sorted<Point>>,
         parts: &mut Peekable<Iter<'_, PartRow>>,
@@ -150,24 +150,18 @@ fn parts_of(
 
 /// Passes the view of each non-empty process to `act`.
 pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<()> {
-    let mut events = source.collected.events.iter().peekable();
+    let mut events = ByProcess::new(source.collected);
     let mut walk = Walk::new(&source.collected.measured);
     let mut parts = source.collected.parts.iter().peekable();
     // Readings of whole GPUs go with the first process of the machine.
     let whole = &source.collected.measured.whole;
     let mut written = HashSet::new();
-    loop {
-        let process = match events.peek() {
-            None => return Ok(()),
-            Some(Ok(event)) => event.process(),
-            Some(Err(_)) => return events.next().transpose().map(|_| ()).map_err(Into::into),
-        };
-        let is_own = |event: &io::Result<Event>| event.as_ref().map_or(true, |event| event.process() == process);
-        let mut own = std::iter::from_fn(|| events.next_if(is_own));
+    while let Some(process) = events.process()? {
+        let mut own = || events.next_of(process);
         let known = source.collected.run.processes.get(process.0 as usize);
         // An id that was never named is a gap in the table.
         let Some(known) = known.filter(|known| known.id == process && known.pid != 0) else {
-            own.try_for_each(|event| event.map(|_| ()))?;
+            while own()?.is_some() {}
             continue;
         };
         let wanted = (!written.contains(&known.machine)).then_some(whole);
@@ -176,5 +170,43 @@ pub fn each(source: &Source<'_>, choice: &Choice, act: &mut dyn FnMut(&View<'_>)
             act(&view)?;
             written.insert(known.machine);
         }
+    }
+    Ok(())
+}
+
+/// Events, a process after the other.
+struct ByProcess<'a> {
+    chunks: Chunks<'a, Event>,
+    /// The rest of the last chunk.
+    rest: Vec<Event>,
+}
+
+impl<'a> ByProcess<'a> {
+    fn new(collected: &'a Collected) -> Self {
+        Self {
+            chunks: collected.events.chunks(),
+            rest: Vec::new(),
+        }
+    }
+
+    /// The process of the next event; `None` at the end.
+    fn process(&mut self) -> io::Result<Option<ProcessId>> {
+        while self.rest.is_empty() {
+            match self.chunks.next() {
+                Some(chunk) => self.rest = chunk?,
+                None => return Ok(None),
+            }
+        }
+        Ok(self.rest.first().map(Event::process))
+    }
+
+    /// The next events, if they are of this process.
+    fn next_of(&mut self, process: ProcessId) -> io::Result<Option<Vec<Event>>> {
+        if self.process()? != Some(process) {
+            return Ok(None);
+        }
+        let end = self.rest.partition_point(|event| event.process() == process);
+        let later = self.rest.split_off(end);
+        Ok(Some(std::mem::replace(&mut self.rest, later)))
     }
 }

@@ -12,8 +12,6 @@ use std::thread;
 
 /// Maximum number of runs that are sorted at a time: each holds a sorter's memory.
 const MAX_RUNS: usize = 12;
-/// Number of items that pass to another thread together.
-const PIPE_ITEMS: usize = 1 << 10;
 /// Maximum number of parts that are read before they are needed.
 const MAX_AHEAD: usize = 8;
 
@@ -98,39 +96,6 @@ impl Workspace {
         })
     }
 
-    /// Passes what `produce` emits to `consume`, which runs on another thread if there are several.
-    ///
-    /// Errors: that of `consume`, else that of `produce`.
-    pub(crate) fn pipe<T: Send, R>(
-        &self,
-        produce: impl FnOnce(&mut dyn FnMut(T) -> io::Result<()>) -> io::Result<R>,
-        mut consume: impl FnMut(T) -> io::Result<()> + Send,
-    ) -> io::Result<R> {
-        if self.0.threads == 1 {
-            return produce(&mut consume);
-        }
-        thread::scope(|scope| {
-            let (emitted, items) = bounded::<Vec<T>>(MAX_AHEAD);
-            let consuming = scope.spawn(move || items.into_iter().flatten().try_for_each(&mut consume));
-            let ended = || io::Error::other("a thread of the export has ended");
-            let mut batch = Vec::with_capacity(PIPE_ITEMS);
-            let produced = produce(&mut |item| {
-                batch.push(item);
-                if batch.len() < PIPE_ITEMS {
-                    return Ok(());
-                }
-                let full = std::mem::replace(&mut batch, Vec::with_capacity(PIPE_ITEMS));
-                emitted.send(full).map_err(|_| ended())
-            });
-            // If the other thread has ended, it has the error.
-            let _ = emitted.send(batch);
-            drop(emitted);
-            let consumed = consuming.join();
-            consumed.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?;
-            produced
-        })
-    }
-
     /// Maps items on all threads, and passes the results to `take` in the order of the items.
     pub(crate) fn in_order<I: Send, R: Send, E: Send>(
         &self,
@@ -161,29 +126,5 @@ pub(crate) mod tests {
     pub(crate) fn workspace(threads: usize) -> Workspace {
         let threads = NonZeroUsize::new(threads).expect("some threads");
         Workspace::new(&std::env::temp_dir(), threads)
-    }
-
-    #[test]
-    fn what_is_emitted_is_consumed_in_order() {
-        for threads in [1, 3] {
-            let mut consumed = Vec::new();
-            let produce = |emit: &mut dyn FnMut(usize) -> io::Result<()>| (0..5000).try_for_each(emit);
-            let keep = |item| {
-                consumed.push(item);
-                Ok(())
-            };
-            workspace(threads).pipe(produce, keep).expect("nothing fails");
-            assert!(consumed.into_iter().eq(0..5000));
-            let fail = |item: usize| {
-                if item < 4000 {
-                    Ok(())
-                } else {
-                    Err(io::Error::other("full"))
-                }
-            };
-            let produce = |emit: &mut dyn FnMut(usize) -> io::Result<()>| (0..100_000).try_for_each(emit);
-            let failed = workspace(threads).pipe(produce, fail).expect_err("the last ones fail");
-            assert_eq!(failed.to_string(), "full");
-        }
     }
 }

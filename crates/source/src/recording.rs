@@ -9,6 +9,7 @@ mod block;
 mod by_thread;
 mod contents;
 mod cut;
+mod decoding;
 mod file;
 mod history;
 mod hold;

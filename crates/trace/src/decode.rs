@@ -10,6 +10,7 @@ mod facts;
 mod ids;
 mod memory;
 mod names;
+mod plain;
 mod queue;
 mod recent;
 mod run;
@@ -26,6 +27,7 @@ use facts::Symbol;
 use ids::Placement;
 use names::Names;
 pub use names::OVERFLOW_TEXT;
+pub use plain::Plain;
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
@@ -53,6 +55,8 @@ pub struct Decoder {
     is_by_kind: bool,
     calls: Vec<ApiCall>,
     dispatches: Vec<Dispatch>,
+    /// In a fork for [`Decoder::plain`], records of other kinds than calls and dispatches: they are kept and not decoded.
+    apart: Option<Vec<Slot>>,
 }
 
 /// Decoder output. Calls and dispatches refer only to entities in `items` or in earlier output.
@@ -71,8 +75,10 @@ pub struct Decoded<'a> {
 pub struct Output {
     /// See [`Decoded::items`].
     pub items: Vec<Item>,
-    calls: Vec<ApiCall>,
-    dispatches: Vec<Dispatch>,
+    /// See [`Decoded::calls`].
+    pub calls: Vec<ApiCall>,
+    /// See [`Decoded::dispatches`].
+    pub dispatches: Vec<Dispatch>,
 }
 
 impl Output {
@@ -190,11 +196,16 @@ impl Decoder {
         }
     }
 
-    /// A decoder that gives every marker and argument text an id, without a limit.
-    pub fn with_unlimited_texts() -> Self {
-        let mut decoder = Self::default();
-        decoder.names.is_unlimited = true;
-        decoder
+    /// The decoder with an id for every text of a marker or of arguments, without a limit.
+    #[must_use]
+    pub const fn with_unlimited_texts(mut self) -> Self {
+        self.names.is_unlimited = true;
+        self
+    }
+
+    /// Whether it keeps calls and dispatches apart from the other items.
+    pub const fn is_by_kind(&self) -> bool {
+        self.is_by_kind
     }
 
     /// Another decoder by kind, which gives all that is known the same numbers: for records that are read again.
@@ -378,7 +389,20 @@ impl Decoder {
         self.run(process, thread, slots);
     }
 
+    fn record_run(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
+        if self.is_ready(process) {
+            return self.run(process, thread, slots);
+        }
+        for record in each(slots) {
+            self.record(process, thread, record);
+        }
+    }
+
     fn convert_other(&mut self, process: ProcessId, thread: RingThread, head: Head, slots: &[Slot]) {
+        if let Some(apart) = &mut self.apart {
+            apart.extend_from_slice(slots);
+            return;
+        }
         match record::decode(slots) {
             Body::ThreadStart(start) => {
                 let mut name = start.name_low.to_le_bytes().to_vec();
@@ -517,14 +541,8 @@ impl RawSink for Decoder {
         }
     }
     fn records(&mut self, process: ProcessId, thread: RingThread, slots: &[Slot]) {
-        if self.is_forgotten(process) {
-            return;
-        }
-        if self.is_ready(process) {
-            return self.run(process, thread, slots);
-        }
-        for record in each(slots) {
-            self.record(process, thread, record);
+        if !self.is_forgotten(process) {
+            self.record_run(process, thread, slots);
         }
     }
 }

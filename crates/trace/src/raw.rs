@@ -3,6 +3,7 @@
 //! Live sessions and recordings deliver this type. A [`crate::decode::Decoder`] turns it into items, a recorder writes
 //! it to files.
 
+use crate::decode::Plain;
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
 use crate::site::SiteFact;
@@ -55,6 +56,9 @@ pub trait RawSink {
             self.take(process, &Raw::Record(thread, record));
         }
     }
+    /// Receives consecutive records of one thread that a fork of the sink's decoder has decoded. Only a sink that gave such
+    /// forks to the source receives them.
+    fn plain(&mut self, _process: ProcessId, _thread: Thread, _plain: Plain) {}
     /// Buffer of the sink for the next `slots` slots, see [`roctop_ring::reader::Sink::room`].
     fn room(&mut self, _slots: usize) -> Option<&mut [Slot]> {
         None

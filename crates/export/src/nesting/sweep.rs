@@ -1,6 +1,7 @@
 //! Sweeps over the records of a process by begin, with a stack of open calls and ranges per thread.
 
 use super::Wanted;
+use super::recent::Recent;
 use crate::collect::Event;
 use crate::options::Kind;
 use crate::range_stacks::{Enclosing, RangeStacks};
@@ -9,12 +10,9 @@ use crate::run::Run;
 use roctop_model::FastMap;
 use roctop_ring::record::{Domain, flag};
 use roctop_trace::item::{ApiCall, Nanos, Span, TextId, ThreadId};
-use std::collections::VecDeque;
 
 /// Maximum depth of open calls and ranges per thread.
 const MAX_DEPTH: usize = 1 << 16;
-/// Number of recent calls in which the cause of work is looked up.
-const MAX_RECENT_CALLS: usize = 1 << 18;
 
 /// What work inherits from the call that caused it.
 #[derive(Clone, Copy, Default)]
@@ -69,8 +67,7 @@ struct Open {
 }
 
 /// Open calls and ranges, and the next number.
-pub(super) struct Sweep<'a> {
-    run: &'a Run,
+pub(super) struct Sweep {
     wanted: Wanted,
     /// Next id.
     pub(super) next: u64,
@@ -82,25 +79,29 @@ pub(super) struct Sweep<'a> {
     pub(super) texts: FastMap<TextId, u64>,
     /// Stacks of push/pop ranges.
     pub(super) stacks: RangeStacks,
-    /// Recent calls, by correlation id.
-    pub(super) recent: FastMap<u64, Cause>,
-    order: VecDeque<u64>,
+    /// Recent calls.
+    pub(super) recent: Recent,
+    /// Kind of each operation.
+    kinds: Vec<Option<Kind>>,
     /// Whether the last work refers to a call that is not recent.
     pub(super) is_late: bool,
 }
 
-impl<'a> Sweep<'a> {
-    pub(super) fn new(run: &'a Run, wanted: Wanted) -> Self {
+impl Sweep {
+    pub(super) fn new(run: &Run, wanted: Wanted) -> Self {
         Self {
-            run,
             wanted,
             next: 1,
             open: Vec::new(),
             marked: FastMap::default(),
             texts: FastMap::default(),
             stacks: RangeStacks::default(),
-            recent: FastMap::default(),
-            order: VecDeque::new(),
+            recent: Recent::default(),
+            kinds: run
+                .operations
+                .iter()
+                .map(|operation| Kind::of(Domain(operation.domain)))
+                .collect(),
             is_late: false,
         }
     }
@@ -111,8 +112,7 @@ impl<'a> Sweep<'a> {
         let at = event.start();
         match event {
             Event::Call(call) => {
-                let known = self.run.operations.get(call.operation.0 as usize);
-                let kind = known.and_then(|operation| Kind::of(Domain(operation.domain)));
+                let kind = self.kinds.get(call.operation.0 as usize).copied().flatten();
                 let is_hip = matches!(kind, Some(Kind::HipRuntime | Kind::HipCompiler));
                 let wanted = kind.is_some_and(|kind| self.wanted.kinds.has(kind));
                 // Calls that HIP itself makes are left out, as in rocprofv3; those of RCCL are not.
@@ -242,13 +242,7 @@ impl<'a> Sweep<'a> {
             Node::Range => {}
         }
         if correlation != 0 {
-            if self.order.len() >= MAX_RECENT_CALLS
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.recent.remove(&oldest);
-            }
-            self.order.push_back(correlation);
-            self.recent.insert(correlation, cause);
+            self.recent.put(correlation, cause);
         }
         is_wanted.then_some(RecordIds {
             id,
@@ -265,8 +259,8 @@ impl<'a> Sweep<'a> {
             Cause::default()
         } else if let Some(inside) = inside {
             inside
-        } else if let Some(known) = self.recent.get(&correlation) {
-            *known
+        } else if let Some(known) = self.recent.get(correlation) {
+            known
         } else {
             self.is_late = true;
             return None;
@@ -301,7 +295,7 @@ mod tests {
     }
 
     /// A launch at a time; returns the text that names its kernel.
-    fn launched(sweep: &mut Sweep<'_>, at: Nanos) -> Option<(u32, u64)> {
+    fn launched(sweep: &mut Sweep, at: Nanos) -> Option<(u32, u64)> {
         sweep.take(&Event::Call(ApiCall {
             thread: THREAD,
             span: span(at, at + 1),

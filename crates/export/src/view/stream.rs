@@ -4,7 +4,7 @@ use super::View;
 use crate::arguments::{self, Argument};
 use crate::numbers::Numbers;
 use crate::records::Row;
-use crate::sort::{Entry, Sorter};
+use crate::sort::{Entry, Sorted, Sorter};
 use roctop_trace::item::{ApiCall, StreamId};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -47,21 +47,31 @@ impl View<'_> {
     /// Stream numbers by correlation id; ids are dense.
     fn streams_of_work(&self) -> io::Result<Numbers> {
         let mut caused = Sorter::new(self.place, SORT_BUFFER_BYTES);
-        // Work belongs to an HSA call inside a HIP call.
-        let mut put = |ids: [u64; 2], stream: Option<StreamId>| {
-            let stream = self.stream(stream);
-            let ids = ids.into_iter().filter(|id| *id != 0 && stream != 0);
-            ids.map(|id| Caused { id, stream }).try_for_each(|one| caused.put(one))
-        };
-        for row in self.rows.dispatches.iter() {
-            let row = row?;
-            put([row.id, row.ancestor], row.record.stream)?;
-        }
-        for row in self.rows.copies.iter() {
-            let row = row?;
-            put([row.id, row.ancestor], row.record.stream)?;
-        }
+        self.add_caused(&mut caused, &self.rows.dispatches, |dispatch| dispatch.stream)?;
+        self.add_caused(&mut caused, &self.rows.copies, |copy| copy.stream)?;
         let caused = caused.finish()?;
         Numbers::new(self.place, caused.iter().map(|one| one.map(|one| (one.id, one.stream))))
+    }
+    /// Adds the streams of work, found on all threads.
+    fn add_caused<T: Clone>(
+        &self,
+        caused: &mut Sorter<Caused>,
+        rows: &Sorted<Row<T>>,
+        stream: impl Fn(&T) -> Option<StreamId> + Sync,
+    ) -> io::Result<()>
+    where
+        Row<T>: Entry,
+    {
+        // Work belongs to an HSA call inside a HIP call.
+        let of_row = |row: Row<T>| {
+            let stream = self.stream(stream(&row.record));
+            let ids = [row.id, row.ancestor].into_iter();
+            ids.filter(move |id| *id != 0 && stream != 0)
+                .map(move |id| Caused { id, stream })
+        };
+        let of_rows = |rows: io::Result<Vec<Row<T>>>| io::Result::Ok(rows?.into_iter().flat_map(of_row).collect());
+        self.place.in_order(rows.chunks(), of_rows, |mut found: Vec<Caused>| {
+            caused.append(found.len(), move |all| all.append(&mut found))
+        })
     }
 }

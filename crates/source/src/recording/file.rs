@@ -6,6 +6,7 @@ use super::payload;
 use super::reader::Replay;
 use crate::error::Error;
 use crate::in_order::in_order;
+use roctop_trace::decode::Plain;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,9 +22,19 @@ pub(super) struct File {
     size: u64,
 }
 
+/// What is passed on of a block.
+pub(super) enum Content {
+    Payload(Vec<u8>),
+    /// Records that the thread that read them has decoded.
+    Plain(Plain),
+}
+
+/// Work on a block by the thread that reads it.
+pub(super) type Prepare<'a> = dyn Fn(Head, Vec<u8>) -> Content + Sync + 'a;
+
 /// What is at an offset of a file.
 enum Found {
-    Whole(Head, Vec<u8>),
+    Whole(Head, Content),
     /// A block that was skipped without reading it.
     Unwanted,
     /// Unreadable bytes up to the next intact header.
@@ -33,14 +44,23 @@ enum Found {
 /// Whether a block is wanted, by its entry in the index.
 pub(super) type Want<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
 
+/// How blocks are read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    /// Number of threads for blocks of the index.
+    pub(super) threads: usize,
+    pub(super) want: &'a Want<'a>,
+    pub(super) prepare: &'a Prepare<'a>,
+}
+
 /// Position in a file, and what is done with its blocks.
 struct Walk<'a> {
     file: &'a File,
     known: &'a BTreeMap<u64, Entry>,
-    want: &'a Want<'a>,
+    reading: Reading<'a>,
     read: &'a mut dyn FnMut(u64),
     replay: &'a mut Replay,
-    visitor: &'a mut dyn FnMut(u64, Head, &[u8]),
+    visitor: &'a mut dyn FnMut(u64, Head, Content),
     /// Offsets of intact blocks.
     seen: BTreeSet<u64>,
     at: u64,
@@ -52,7 +72,7 @@ impl Walk<'_> {
     /// Takes everything before an offset.
     fn reach(&mut self, offset: u64) -> io::Result<()> {
         while self.at < offset {
-            let (found, next) = self.file.at(self.at, self.known.get(&self.at), self.want)?;
+            let (found, next) = self.file.at(self.at, self.known.get(&self.at), self.reading)?;
             self.take(found, next);
         }
         Ok(())
@@ -67,10 +87,14 @@ impl Walk<'_> {
                 self.replay.damaged_bytes += next - self.at;
             }
             Found::Unwanted => drop(self.seen.insert(self.at)),
-            Found::Whole(head, payload) => {
+            Found::Whole(head, content) => {
                 self.seen.insert(self.at);
-                self.replay.take(head.kind, &payload);
-                (self.visitor)(self.at, head, &payload);
+                let payload = match &content {
+                    Content::Payload(payload) => payload.as_slice(),
+                    Content::Plain(_) => &[],
+                };
+                self.replay.take(head.kind, payload);
+                (self.visitor)(self.at, head, content);
             }
         }
         (self.read)(next - self.at);
@@ -107,24 +131,23 @@ impl File {
         Ok(found.map(|(_, payload)| index::decode(&payload::words(&payload))))
     }
 
-    /// Passes offset, header and payload of each wanted block to `visitor`, in the order of the file. Blocks of the index
-    /// are read and decompressed on `threads` threads. Counts go to `replay`; `read` receives the number of bytes that are
-    /// done, in steps.
+    /// Passes offset, header and content of each wanted block to `visitor`, in the order of the file. Blocks of the index
+    /// are read, decompressed and prepared on several threads. Counts go to `replay`; `read` receives the number of bytes
+    /// that are done, in steps.
     pub(super) fn visit(
         &self,
-        threads: usize,
-        want: &Want<'_>,
+        reading: Reading<'_>,
         read: &mut dyn FnMut(u64),
         replay: &mut Replay,
-        visitor: &mut dyn FnMut(u64, Head, &[u8]),
+        visitor: &mut dyn FnMut(u64, Head, Content),
     ) -> io::Result<()> {
         let index = self.index()?;
         let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
-        let wanted = known.values().filter(|entry| want(entry)).copied();
+        let wanted = known.values().filter(|entry| (reading.want)(entry)).copied();
         let mut walk = Walk {
             file: self,
             known: &known,
-            want,
+            reading,
             read,
             replay,
             visitor,
@@ -132,8 +155,8 @@ impl File {
             at: 0,
             is_damage: false,
         };
-        let find = |entry: Entry| io::Result::Ok((entry.offset, self.at(entry.offset, Some(&entry), want)?));
-        in_order(threads, wanted, find, |(offset, (found, next))| {
+        let find = |entry: Entry| io::Result::Ok((entry.offset, self.at(entry.offset, Some(&entry), reading)?));
+        in_order(reading.threads, wanted, find, |(offset, (found, next))| {
             walk.reach(offset)?;
             // A damaged block before it may have hidden it.
             if walk.at == offset {
@@ -148,21 +171,21 @@ impl File {
     }
 
     /// What is at offset `at`, which the index describes as `known`, and the offset after it.
-    fn at(&self, at: u64, known: Option<&Entry>, want: &Want<'_>) -> io::Result<(Found, u64)> {
+    fn at(&self, at: u64, known: Option<&Entry>, reading: Reading<'_>) -> io::Result<(Found, u64)> {
         // For an unwanted block, the index entry is enough.
         if let Some(entry) = known
-            && !want(entry)
+            && !(reading.want)(entry)
         {
             let next = at.saturating_add(HEADER as u64 + u64::from(entry.stored));
             return Ok((Found::Unwanted, next.min(self.size)));
         }
         if let Some(head) = self.head(at)? {
             let next = at + HEADER as u64 + u64::from(head.stored_length);
-            if !want(&known.copied().unwrap_or_else(|| Entry::unknown(at, head))) {
+            if !(reading.want)(&known.copied().unwrap_or_else(|| Entry::unknown(at, head))) {
                 return Ok((Found::Unwanted, next));
             }
             if let Some(payload) = self.payload(at, head)? {
-                return Ok((Found::Whole(head, payload), next));
+                return Ok((Found::Whole(head, (reading.prepare)(head, payload)), next));
             }
         }
         Ok((Found::Damaged, self.next_magic(at + 1)?))

@@ -4,30 +4,20 @@
 //! are shifted by the difference of (CLOCK_REALTIME - CLOCK_BOOTTIME). The alignment error is that of the samples plus the
 //! offset between the machines' wall clocks, which no recording contains.
 
+use super::block::Head;
+use super::file::Content;
 use super::history::{self, History};
-use super::reader::{Recording, Replay, Samples};
+use super::reader::{Recording, Replay, Samples, as_it_is};
 use super::scan::Scan;
 use crate::error::Result;
 use roctop_ring::layout::clock;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
 use roctop_trace::clock::Clock;
-use roctop_trace::decode::{Decoded, Decoder, Output};
+use roctop_trace::decode::{Decoder, Plain};
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, session_origin};
-use roctop_trace::raw::{Batch, Raw, RawSink, split};
-use std::cell::Cell;
+use roctop_trace::raw::{Raw, RawSink};
 use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-
-/// Deliveries between two batches of items.
-const BATCH_DELIVERIES: u32 = 4096;
-/// Slots of records, and bytes of the recording, after which a batch passes to the thread that decodes.
-const BATCH_SLOTS: usize = 1 << 14;
-const BATCH_BYTES: u64 = 1 << 20;
-/// Maximum number of batches between two threads.
-const MAX_AHEAD: usize = 4;
 
 /// One or more recordings, read as one.
 pub struct Merged<'a> {
@@ -129,8 +119,7 @@ differ",
 
     /// Looks through them again.
     pub fn scan(&self) -> Scan {
-        let threads = self.parts.iter().map(|part| part.recording.threads()).max();
-        Scan::of(self.paths(), threads.unwrap_or(1))
+        Scan::of(self.paths(), self.threads())
     }
 
     fn paths(&self) -> Vec<history::Part> {
@@ -164,30 +153,19 @@ differ",
     /// Origin of displayed times and of ranges: the start of the first process, or the first record if that is earlier.
     pub fn beginning(&self) -> Result<Option<Nanos>> {
         let mut beginning = None;
-        let mut look = |output: &mut Output| {
-            for item in &output.items {
-                if let Item::Process(process) = item {
-                    beginning = session_origin(beginning, process.since);
-                }
-            }
-        };
         let mut decoder = self.dated(Decoder::default())?;
-        let mut facts = Batches {
-            decoder: &mut decoder,
-            output: Output::default(),
-            take: &mut look,
-            pending: 0,
-        };
-        self.deliver_facts(&mut facts)?;
-        let mut last = facts.output;
-        decoder.move_output(&mut last);
-        look(&mut last);
+        self.deliver_facts(&mut decoder)?;
+        for item in decoder.take_items() {
+            if let Item::Process(process) = item {
+                beginning = session_origin(beginning, process.since);
+            }
+        }
         let first = self.span()?.map(|span| span.begin);
         Ok(first.map_or(beginning, |first| session_origin(beginning, first)))
     }
 
     /// Gives a decoder all clock samples in advance.
-    fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
+    pub(super) fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
         let mut samples = Samples::default();
         self.deliver_facts(&mut samples)?;
         for (process, samples) in &samples.0 {
@@ -207,8 +185,26 @@ differ",
         Ok(())
     }
 
+    /// Number of threads that read records.
+    pub(super) fn threads(&self) -> usize {
+        let threads = self.parts.iter().map(|part| part.recording.threads());
+        threads.max().unwrap_or(1)
+    }
+
     /// Delivers everything that may overlap `span`; `read` receives the number of bytes that are done, in steps.
     pub fn deliver(&self, span: Option<Span>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
+        self.deliver_prepared(span, read, &|_, head, payload| as_it_is(head, payload), sink)
+    }
+
+    /// As [`Merged::deliver`]; `prepare` receives the number of processes of the recordings before it and works on each block
+    /// on the thread that reads it.
+    pub(super) fn deliver_prepared(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        prepare: &(dyn Fn(u32, Head, Vec<u8>) -> Content + Sync),
+        sink: &mut dyn RawSink,
+    ) -> Result<Replay> {
         let mut replay = Replay {
             finished: true,
             ..Replay::default()
@@ -219,154 +215,11 @@ differ",
                 begin: back(span.begin),
                 end: back(span.end),
             });
-            replay.join(part.recording.deliver_span(own, read, &mut part.moved(sink))?);
+            let prepare = |head, payload| prepare(part.first, head, payload);
+            let mut moved = part.moved(sink);
+            replay.join(part.recording.deliver_prepared(own, read, &prepare, &mut moved)?);
         }
         Ok(replay)
-    }
-
-    /// Decodes everything that may overlap `span` and passes each batch of items to `take`.
-    pub fn items(
-        &self,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(Vec<Item>),
-    ) -> Result<Replay> {
-        let all = &mut |output: &mut Output| take(std::mem::take(&mut output.items));
-        Ok(self.decode(Decoder::default(), span, read, all)?.0)
-    }
-
-    /// As [`Merged::items`], with an id for every text of a marker or of arguments, without a limit.
-    pub fn items_with_unlimited_texts(
-        &self,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(Vec<Item>),
-    ) -> Result<Replay> {
-        let all = &mut |output: &mut Output| take(std::mem::take(&mut output.items));
-        Ok(self.decode(Decoder::with_unlimited_texts(), span, read, all)?.0)
-    }
-
-    /// Decodes everything that may touch `span` by a decoder that others may fork meanwhile, each batch to `take`.
-    pub fn feed(
-        &self,
-        decoder: &Mutex<Decoder>,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(&Decoded<'_>),
-    ) -> Result<Replay> {
-        let dated = self.dated(Decoder::by_kind())?;
-        *decoder.lock().unwrap_or_else(PoisonError::into_inner) = dated;
-        let mut feeding = Feeding { decoder, take };
-        let replay = self.read_ahead(span, &mut |batch, bytes| {
-            batch.deliver(&mut feeding);
-            read(bytes);
-        })?;
-        feeding.hand_over(1);
-        if let Some(lost) = damage(&replay) {
-            (feeding.take)(&Decoded {
-                items: &[lost],
-                calls: &[],
-                dispatches: &[],
-            });
-        }
-        Ok(replay)
-    }
-
-    /// Decodes everything that may overlap `span`; calls and dispatches are apart from the other items. Returns the decoder
-    /// too, which knows all that is named.
-    pub fn by_kind(
-        &self,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(&Decoded<'_>),
-    ) -> Result<(Replay, Decoder)> {
-        self.decode(Decoder::by_kind(), span, read, &mut |output| take(&output.decoded()))
-    }
-
-    fn decode(
-        &self,
-        decoder: Decoder,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(&mut Output),
-    ) -> Result<(Replay, Decoder)> {
-        let mut decoder = self.dated(decoder)?;
-        let mut output = Output::default();
-        let replay = if self.parts.iter().any(|part| part.recording.threads() > 1) {
-            self.decode_ahead(&mut decoder, span, read, take)?
-        } else {
-            let mut batches = Batches {
-                decoder: &mut decoder,
-                output: Output::default(),
-                take,
-                pending: 0,
-            };
-            self.deliver(span, read, &mut batches)?
-        };
-        decoder.move_output(&mut output);
-        output.items.extend(damage(&replay));
-        take(&mut output);
-        Ok((replay, decoder))
-    }
-
-    /// Reads on another thread, ahead of the caller, who takes the batches with the bytes that they had in the recording.
-    fn read_ahead(&self, span: Option<Span>, take: &mut dyn FnMut(&Batch, u64)) -> Result<Replay> {
-        let (filled, batches) = sync_channel::<(Batch, u64)>(MAX_AHEAD);
-        let (empty, spares) = channel();
-        thread::scope(|scope| {
-            let reading = scope.spawn(move || {
-                let bytes = Cell::new(0);
-                let mut filling = Filling {
-                    batch: Batch::with_room(BATCH_SLOTS),
-                    bytes: &bytes,
-                    filled,
-                    spares,
-                };
-                let replay = self.deliver(span, &mut |done| bytes.set(bytes.get() + done), &mut filling);
-                filling.pass_on();
-                replay
-            });
-            for (mut batch, bytes) in batches {
-                take(&batch, bytes);
-                batch.clear();
-                // Nobody fills it after the end.
-                let _ = empty.send(batch);
-            }
-            reading
-                .join()
-                .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
-        })
-    }
-
-    /// Reads on one thread and decodes on another one, ahead of the caller, who takes the output.
-    fn decode_ahead(
-        &self,
-        decoder: &mut Decoder,
-        span: Option<Span>,
-        read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(&mut Output),
-    ) -> Result<Replay> {
-        let (decoded, outputs) = sync_channel::<(Output, u64)>(MAX_AHEAD);
-        let (empty, spares) = channel::<Output>();
-        thread::scope(|scope| {
-            let decoding = scope.spawn(move || {
-                self.read_ahead(span, &mut |batch, bytes| {
-                    batch.deliver(decoder);
-                    let mut output = spares.try_recv().unwrap_or_default();
-                    decoder.move_output(&mut output);
-                    // The caller is gone only if it panicked.
-                    let _ = decoded.send((output, bytes));
-                })
-            });
-            for (mut output, bytes) in outputs {
-                read(bytes);
-                take(&mut output);
-                let _ = empty.send(output);
-            }
-            decoding
-                .join()
-                .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
-        })
     }
 }
 
@@ -440,6 +293,11 @@ impl RawSink for ShiftedSink<'_> {
             .records(ProcessId(process.0.saturating_add(self.first)), thread, slots);
     }
 
+    fn plain(&mut self, process: ProcessId, thread: Thread, plain: Plain) {
+        self.sink
+            .plain(ProcessId(process.0.saturating_add(self.first)), thread, plain);
+    }
+
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         let process = ProcessId(process.0 + self.first);
         if self.shift == 0 {
@@ -474,106 +332,11 @@ impl RawSink for ShiftedSink<'_> {
 }
 
 /// What damage has cost.
-fn damage(replay: &Replay) -> Option<Item> {
+pub(super) fn damage(replay: &Replay) -> Option<Item> {
     let lost = Item::Lost {
         process: ProcessId(0),
         reason: LossReason::Damaged,
         records: replay.damaged.max(replay.missing),
     };
     (replay.damaged > 0).then_some(lost)
-}
-
-/// Decodes by a shared decoder, batch by batch.
-struct Feeding<'a> {
-    decoder: &'a Mutex<Decoder>,
-    take: &'a mut dyn FnMut(&Decoded<'_>),
-}
-
-impl Feeding<'_> {
-    /// Hands on what was decoded if it is that much.
-    fn hand_over(&mut self, least: usize) {
-        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
-        if decoder.pending() >= least {
-            (self.take)(&decoder.decoded());
-            decoder.clear();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Decoder> {
-        self.decoder.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl RawSink for Feeding<'_> {
-    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        self.lock().take(process, raw);
-        self.hand_over(BATCH_DELIVERIES as usize);
-    }
-
-    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
-        let mut rest = slots;
-        while !rest.is_empty() {
-            let (portion, later) = split(rest, BATCH_DELIVERIES as usize);
-            self.lock().records(process, thread, portion);
-            self.hand_over(BATCH_DELIVERIES as usize);
-            rest = later;
-        }
-    }
-}
-
-/// Passes deliveries to another thread, a batch at a time.
-struct Filling<'a> {
-    batch: Batch,
-    /// Bytes of the recording that were read since the last batch.
-    bytes: &'a Cell<u64>,
-    filled: SyncSender<(Batch, u64)>,
-    /// Batches that were taken, to be filled again.
-    spares: Receiver<Batch>,
-}
-
-impl Filling<'_> {
-    fn pass_on(&mut self) {
-        let next = self.spares.try_recv();
-        let next = next.unwrap_or_else(|_| Batch::with_room(BATCH_SLOTS));
-        let batch = std::mem::replace(&mut self.batch, next);
-        // The other thread is gone only if it panicked.
-        let _ = self.filled.send((batch, self.bytes.take()));
-    }
-
-    fn pass_on_if_full(&mut self) {
-        if self.batch.slots() >= BATCH_SLOTS || self.bytes.get() >= BATCH_BYTES {
-            self.pass_on();
-        }
-    }
-}
-
-impl RawSink for Filling<'_> {
-    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        self.batch.take(process, raw);
-        self.pass_on_if_full();
-    }
-
-    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
-        self.batch.records(process, thread, slots);
-        self.pass_on_if_full();
-    }
-}
-
-struct Batches<'a> {
-    decoder: &'a mut Decoder,
-    output: Output,
-    take: &'a mut dyn FnMut(&mut Output),
-    pending: u32,
-}
-
-impl RawSink for Batches<'_> {
-    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        self.decoder.take(process, raw);
-        self.pending += 1;
-        if self.pending >= BATCH_DELIVERIES {
-            self.pending = 0;
-            self.decoder.move_output(&mut self.output);
-            (self.take)(&mut self.output);
-        }
-    }
 }

@@ -160,13 +160,18 @@ fn thread_of(word: u64) -> Thread {
     }
 }
 
-/// Delivers the content of a block; ignores kinds of later releases.
-pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
-    let process = ProcessId(head.process & 0xffff);
+/// Process and thread of a block.
+pub(super) const fn owner(head: Head) -> (ProcessId, Thread) {
     let thread = Thread {
         index: head.thread,
         tid: head.tid,
     };
+    (ProcessId(head.process & 0xffff), thread)
+}
+
+/// Delivers the content of a block; ignores kinds of later releases.
+pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
+    let (process, thread) = owner(head);
     let words = words(payload);
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     match head.kind {

@@ -1,7 +1,7 @@
 //! Reads a recording as the raw deliveries that were written.
 
 use super::block::{Head, Kind};
-use super::file::{File, Want};
+use super::file::{Content, File, Prepare, Reading, Want};
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
@@ -241,15 +241,26 @@ impl Recording {
         read: &mut dyn FnMut(u64),
         sink: &mut dyn RawSink,
     ) -> Result<Replay> {
+        self.deliver_prepared(span, read, &as_it_is, sink)
+    }
+
+    /// As [`Recording::deliver_span`]; `prepare` works on each block on the thread that reads it.
+    pub(super) fn deliver_prepared(
+        &self,
+        span: Option<Span>,
+        read: &mut dyn FnMut(u64),
+        prepare: &Prepare<'_>,
+        sink: &mut dyn RawSink,
+    ) -> Result<Replay> {
         let Some(span) = span else {
-            return self.deliver_blocks(&|_| true, read, sink);
+            return self.deliver_blocks_prepared(&|_| true, read, prepare, sink);
         };
         let clocks = self.clocks()?;
         let touches = |entry: &Entry| {
             let clock = clocks.get(&ProcessId(entry.owner.process & 0xffff));
             entry.kind != Kind::RECORDS || touches(entry, clock, span)
         };
-        self.deliver_blocks(&touches, read, sink)
+        self.deliver_blocks_prepared(&touches, read, prepare, sink)
     }
 
     /// Records that its processes lost, by reason, from their last counters.
@@ -327,6 +338,16 @@ impl Recording {
     }
 
     fn deliver_blocks(&self, want: &Want<'_>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
+        self.deliver_blocks_prepared(want, read, &as_it_is, sink)
+    }
+
+    fn deliver_blocks_prepared(
+        &self,
+        want: &Want<'_>,
+        read: &mut dyn FnMut(u64),
+        prepare: &Prepare<'_>,
+        sink: &mut dyn RawSink,
+    ) -> Result<Replay> {
         let mut replay = Replay {
             nameless: self.format > 1 && !self.files.iter().any(|file| Self::is_facts(file)),
             ..Replay::default()
@@ -345,9 +366,18 @@ impl Recording {
         self.deliver_by_process(want, read, sink, &mut replay)?;
         for file in self.files.iter().filter(|file| segments && !Self::is_facts(file)) {
             let opened = File::open(file)?;
+            let reading = Reading {
+                threads: self.threads,
+                want,
+                prepare,
+            };
             opened
-                .visit(self.threads, want, read, &mut replay, &mut |_, head, payload| {
-                    payload::deliver(head, payload, sink);
+                .visit(reading, read, &mut replay, &mut |_, head, content| match content {
+                    Content::Payload(payload) => payload::deliver(head, &payload, sink),
+                    Content::Plain(plain) => {
+                        let (process, thread) = payload::owner(head);
+                        sink.plain(process, thread, plain);
+                    }
                 })
                 .map_err(Error::io("cannot read", file))?;
         }
@@ -367,13 +397,15 @@ impl Recording {
         let mut later = Vec::new();
         for path in self.files.iter().filter(|file| Self::is_facts(file)) {
             let file = File::open(path)?;
-            file.visit(1, want, read, replay, &mut |at, head, payload| {
+            let reading = Reading {
+                threads: 1,
+                want,
+                prepare: &as_it_is,
+            };
+            file.visit(reading, read, replay, &mut |at, head, content| match content {
                 // The first process has no predecessors.
-                if head.process == 0 {
-                    payload::deliver(head, payload, sink);
-                } else {
-                    later.push((head.process, files.len(), at));
-                }
+                Content::Payload(payload) if head.process == 0 => payload::deliver(head, &payload, sink),
+                _ => later.push((head.process, files.len(), at)),
             })
             .map_err(Error::io("cannot read", path))?;
             files.push((file, path));
@@ -393,6 +425,12 @@ impl Recording {
         Merged::new(vec![self])?.items(None, &mut |_| (), take)
     }
 }
+
+/// Leaves a block to the thread that takes it.
+pub(super) const fn as_it_is(_: Head, payload: Vec<u8>) -> Content {
+    Content::Payload(payload)
+}
+
 /// Result of reading a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replay {

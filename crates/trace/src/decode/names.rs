@@ -140,6 +140,21 @@ impl Names {
         (id, Some(text))
     }
 
+    /// Drops all texts; their ids could be given a second time.
+    pub(super) fn forget_texts(&mut self) {
+        self.texts = HashMap::new();
+        self.late = HashMap::new();
+        self.before = HashMap::new();
+    }
+
+    /// Number of ids that a run of calls and dispatches may refer to.
+    pub(super) fn count(&self) -> u64 {
+        let named = self.kernels.len() + self.operations.len();
+        [self.agents, self.queues, self.streams, self.threads]
+            .into_iter()
+            .fold(named as u64, |sum, count| sum + u64::from(count))
+    }
+
     pub(super) fn next_agent(&mut self) -> u32 {
         next(&mut self.agents)
     }

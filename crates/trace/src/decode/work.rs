@@ -11,7 +11,7 @@ use roctop_ring::record::{self, Domain, MAX_SITE, flag};
 /// Tolerance when a kernel begins before its submission, ns; the clocks are calibrated better than this.
 const EARLY_TOLERANCE: u64 = 50_000;
 /// Number of early kernels after which a note is emitted, unless as many were on time.
-const EARLY_NOTE_THRESHOLD: u32 = 64;
+pub(super) const EARLY_NOTE_THRESHOLD: u32 = 64;
 
 /// Validates the span of GPU work. Untimed work has none; a reversed span is swapped and flagged, because a processor
 /// wrote both times, in the wrong order.
