@@ -11,15 +11,13 @@ mod sizes;
 mod slice;
 mod stack;
 
-use super::json::strings::Tables;
-use super::sort::{Iter, Sorted};
+use super::sort::{Chunks, Sorted};
 use super::view::View;
 use proto::{Event, Packets, Trace, Value};
-use slice::{Placed, Slice, Track};
+use slice::{Placed, Track};
 use stack::{Stack, Step};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::iter::Peekable;
 
 /// Bytes of a file from which on the rest goes to another one: readers of traces take less than 2 GiB.
 pub(super) const MAX_BYTES: u64 = 1_900_000_000;
@@ -94,21 +92,20 @@ fn emit(
     slices: &Sorted<Placed>,
     trace: &mut Trace<'_>,
 ) -> io::Result<()> {
-    let tables = Tables::new(view);
-    let mut parts = Parts {
-        named,
-        slices: slices.iter().peekable(),
-        stack: Stack::default(),
-        open: Vec::new(),
-        size: trace.slices_per_part(),
-    };
+    let names = annotation::Names::new(view);
+    let own = |track: Track| named.get(&track).copied().unwrap_or_default();
+    let mut parts = Parts::new(slices, trace.slices_per_part());
     let encoded = |part: io::Result<Part>| {
         let part = part?;
         let mut packets = Packets::default();
-        for (own, slice, step) in &part.slices {
-            step.before.iter().for_each(|end| packets.end(*own, *end));
-            annotation::begin(view, &tables, (*own, step.begin), slice, &mut packets);
-            step.after.iter().for_each(|end| packets.end(*own, *end));
+        let mut ends = part.ends.iter();
+        for (Placed(track, slice), step) in part.slices.iter().zip(&part.steps) {
+            let own = own(*track);
+            let before = ends.by_ref().take(step.before);
+            before.for_each(|end| packets.end(own, *end));
+            annotation::begin(view, &names, (own, step.begin), slice, &mut packets);
+            let after = ends.by_ref().take(step.after);
+            after.for_each(|end| packets.end(own, *end));
         }
         Ok((packets.take(), part.open, part.begin))
     };
@@ -118,9 +115,9 @@ fn emit(
             if trace.is_full() {
                 // Each file has its part of the slices that are open.
                 let (mut ends, mut begins) = (Packets::default(), Packets::default());
-                for (own, slice) in &open {
-                    ends.end(*own, begin);
-                    annotation::begin(view, &tables, (*own, begin), slice, &mut begins);
+                for Placed(track, slice) in &open {
+                    ends.end(own(*track), begin);
+                    annotation::begin(view, &names, (own(*track), begin), slice, &mut begins);
                 }
                 trace.events(&ends.take())?;
                 trace.divide();
@@ -132,47 +129,93 @@ fn emit(
 
 /// Consecutive slices, which are encoded together.
 struct Part {
-    /// Track, content and events of each.
-    slices: Vec<(u64, Slice, Step)>,
-    /// Slices that are open before, outermost first, with their tracks.
-    open: Vec<(u64, Slice)>,
+    slices: Vec<Placed>,
+    /// Events of each.
+    steps: Vec<Step>,
+    /// Times at which slices end.
+    ends: Vec<u64>,
+    /// Slices that are open before, outermost first.
+    open: Vec<Placed>,
     /// Time of the first event.
     begin: u64,
 }
 
 /// Divides slices into parts.
 struct Parts<'a> {
-    named: &'a BTreeMap<Track, u64>,
-    slices: Peekable<Iter<'a, Placed>>,
+    chunks: Chunks<'a, Placed>,
+    /// The slices after the last part.
+    rest: std::vec::IntoIter<Placed>,
     stack: Stack,
-    open: Vec<(u64, Slice)>,
+    /// Slices of earlier parts that are open, outermost first.
+    open: Vec<Placed>,
+    /// Number of slices of a part at most.
     size: usize,
 }
 
-impl Parts<'_> {
+/// An open slice.
+#[derive(Clone, Copy)]
+enum Open {
+    /// Of an earlier part, by number.
+    Earlier(usize),
+    /// Of this part, by number.
+    Own(usize),
+}
+
+impl<'a> Parts<'a> {
+    fn new(slices: &'a Sorted<Placed>, size: usize) -> Self {
+        Self {
+            chunks: slices.chunks(),
+            rest: Vec::new().into_iter(),
+            stack: Stack::default(),
+            open: Vec::new(),
+            size,
+        }
+    }
+
+    /// Reads slices if none is left.
+    fn fill(&mut self) -> io::Result<()> {
+        while self.rest.as_slice().is_empty()
+            && let Some(chunk) = self.chunks.next()
+        {
+            self.rest = chunk?.into_iter();
+        }
+        Ok(())
+    }
+
     /// The next part; `None` at the end.
     fn next(&mut self) -> io::Result<Option<Part>> {
+        self.fill()?;
+        let slices: Vec<Placed> = self.rest.by_ref().take(self.size).collect();
+        if slices.is_empty() {
+            return Ok(None);
+        }
+        self.fill()?;
         let mut part = Part {
-            slices: Vec::with_capacity(self.size),
-            open: self.open.clone(),
+            steps: Vec::with_capacity(slices.len()),
+            ends: Vec::with_capacity(slices.len()),
+            slices,
+            open: std::mem::take(&mut self.open),
             begin: 0,
         };
-        while part.slices.len() < self.size
-            && let Some(placed) = self.slices.next()
-        {
-            let Placed(track, slice) = placed?;
-            let own = self.named.get(&track).copied().unwrap_or_default();
-            let next = self.slices.peek().and_then(|next| next.as_ref().ok());
-            let next = next.filter(|next| next.0 == track).map(|next| next.1.span());
-            let step = self.stack.step(slice.span(), next);
-            if part.slices.is_empty() {
-                part.begin = step.before.first().copied().unwrap_or(step.begin);
+        let mut open: Vec<Open> = (0..part.open.len()).map(Open::Earlier).collect();
+        for (at, Placed(track, slice)) in part.slices.iter().enumerate() {
+            let next = part.slices.get(at + 1).or(self.rest.as_slice().first());
+            let next = next.filter(|next| next.0 == *track).map(|next| next.1.span());
+            let step = self.stack.step(slice.span(), next, &mut part.ends);
+            if at == 0 {
+                let first = part.ends.first().filter(|_| step.before > 0);
+                part.begin = first.copied().unwrap_or(step.begin);
             }
-            self.open.truncate(self.open.len().saturating_sub(step.before.len()));
-            self.open.push((own, slice.clone()));
-            self.open.truncate(self.open.len().saturating_sub(step.after.len()));
-            part.slices.push((own, slice, step));
+            open.truncate(open.len().saturating_sub(step.before));
+            open.push(Open::Own(at));
+            open.truncate(open.len().saturating_sub(step.after));
+            part.steps.push(step);
         }
-        Ok((!part.slices.is_empty()).then_some(part))
+        let slice = |open: Open| match open {
+            Open::Earlier(number) => part.open.get(number).cloned(),
+            Open::Own(number) => part.slices.get(number).cloned(),
+        };
+        self.open = open.into_iter().filter_map(slice).collect();
+        Ok(Some(part))
     }
 }

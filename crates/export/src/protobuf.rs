@@ -10,6 +10,11 @@ impl Message {
         &self.0
     }
 
+    /// Removes and returns the encoded fields.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
+    }
+
     /// Removes all fields.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
@@ -53,10 +58,21 @@ impl Message {
         self.bytes(field, &inner.0)
     }
 
+    /// A message, encoded in place; `fill` appends its fields.
     pub(crate) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.bytes(field, &inner.0)
+        self.raw(u64::from(field) << 3 | 2);
+        let at = self.0.len();
+        self.0.push(0);
+        fill(self);
+        let length = self.0.len() - at - 1;
+        if let Some(short) = self.0.get_mut(at).filter(|_| length < 0x80) {
+            *short = length as u8;
+            return self;
+        }
+        let mut size = Self::default();
+        size.raw(length as u64);
+        self.0.splice(at..=at, size.0);
+        self
     }
 }
 
@@ -79,5 +95,21 @@ mod tests {
             &[0x1a, 0x03, 1, 0xac, 0x02],
         ];
         assert_eq!(message.as_bytes(), expected.concat());
+    }
+
+    #[test]
+    fn a_message_in_a_message_has_its_length_before_it() {
+        for length in [0, 1, 125, 126, 127, 128, 300, 20_000] {
+            let text = "x".repeat(length);
+            let (mut inner, mut apart, mut nested) = (Message::default(), Message::default(), Message::default());
+            inner.text(1, &text).number(2, 7);
+            apart.number(9, 1).bytes(4, inner.as_bytes()).number(9, 2);
+            nested.number(9, 1);
+            nested.message(4, |inner| {
+                inner.text(1, &text).number(2, 7);
+            });
+            nested.number(9, 2);
+            assert_eq!(nested.as_bytes(), apart.as_bytes(), "{length}");
+        }
     }
 }

@@ -14,95 +14,123 @@ use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ProcessId, ThreadId};
 use roctop_trace::site::SiteNumber;
 use std::borrow::Cow;
 
-/// Content of a slice.
-struct SliceContent<'a> {
-    category: &'static str,
-    name: Cow<'a, str>,
-    annotations: Vec<(&'a str, Value<'a>)>,
+/// What the slices of a process refer to.
+pub(super) struct Names<'a> {
+    tables: Tables<'a>,
+    /// Labels of agents, by id, without spaces.
+    agents: Vec<String>,
+    /// Label of an unknown agent.
+    unknown: String,
 }
+
+impl<'a> Names<'a> {
+    pub(super) fn new(view: &'a View<'a>) -> Self {
+        let label = |agent| view.agent(agent).replace(' ', "-");
+        let ids = (0..view.run.agents.len() as u32).map(AgentId);
+        Self {
+            tables: Tables::new(view),
+            agents: ids.map(|agent| label(Some(agent))).collect(),
+            unknown: label(None),
+        }
+    }
+
+    fn agent(&self, agent: Option<AgentId>) -> Value<'_> {
+        let known = agent.and_then(|agent| self.agents.get(agent.0 as usize));
+        Value::Text(known.unwrap_or(&self.unknown).as_str().into())
+    }
+}
+
+type Annotations<'a> = Vec<(&'a str, Value<'a>)>;
+
+/// Number of annotations of most slices at most.
+const MANY_ANNOTATIONS: usize = 24;
 
 /// Begins a slice on a track, with all fields of its record.
 pub(super) fn begin(
     view: &View<'_>,
-    tables: &Tables<'_>,
+    names: &Names<'_>,
     (track, time): (u64, u64),
     slice: &Slice,
     packets: &mut Packets,
 ) {
     let (span, id) = (slice.span(), slice.id());
-    let mut said = match slice {
+    let mut all = Vec::with_capacity(MANY_ANNOTATIONS);
+    add(
+        &mut all,
+        &[
+            ("begin_ns", span.begin),
+            ("end_ns", span.end),
+            ("delta_ns", span.duration()),
+        ],
+    );
+    let (category, name) = match slice {
         Slice::Hip(row) => {
-            let mut said = call(view, tables, row, "hip_api");
+            let name = call(view, names, row, &mut all);
             let stream = view.stream_of_call(row, &arguments::of(view, &row.record));
-            said.annotations.push(("stream_ID", Value::Number(stream.into())));
-            said
+            all.push(("stream_ID", Value::Number(stream.into())));
+            ("hip_api", name)
         }
-        Slice::Hsa(row) => call(view, tables, row, "hsa_api"),
+        Slice::Hsa(row) => ("hsa_api", call(view, names, row, &mut all)),
         Slice::Library(at, row) => {
             let category = LIBRARIES.get(*at).map_or("", |library| library.list);
-            call(view, tables, row, category)
+            (category, call(view, names, row, &mut all))
         }
-        Slice::Marker(row) => SliceContent {
-            category: "marker_api",
-            name: view.message(&row.record),
-            annotations: api(view, row.record.thread, tables.of_marker(&row.record), row),
-        },
-        Slice::Dispatch(row, values) => dispatch(view, row, values),
-        Slice::Copy(row) => copy(view, row),
-        Slice::Part(row, is_wait) => part(row, *is_wait),
+        Slice::Marker(row) => {
+            api(
+                view,
+                row.record.thread,
+                names.tables.of_marker(&row.record),
+                row,
+                &mut all,
+            );
+            ("marker_api", view.message(&row.record))
+        }
+        Slice::Dispatch(row, values) => ("kernel_dispatch", dispatch(view, names, row, values, &mut all)),
+        Slice::Copy(row) => ("memory_copy", copy(view, names, row, &mut all)),
+        Slice::Part(row, is_wait) => ("collective", part(row, *is_wait, &mut all)),
     };
-    let mut annotations = numbers(&[
-        ("begin_ns", span.begin),
-        ("end_ns", span.end),
-        ("delta_ns", span.duration()),
-    ]);
-    annotations.append(&mut said.annotations);
     let flow = if id == 0 {
         0
     } else {
         uuid(view.process.pid, "flow").wrapping_add(id << 1)
     };
     let event = Event {
-        category: said.category,
-        name: &said.name,
+        category,
+        name: &name,
         flow,
-        annotations: &annotations,
+        annotations: &all,
     };
     packets.begin(track, time, &event);
 }
 
-fn numbers<'a>(pairs: &[(&'a str, u64)]) -> Vec<(&'a str, Value<'a>)> {
-    pairs.iter().map(|(key, value)| (*key, Value::Number(*value))).collect()
+fn add<'a>(all: &mut Annotations<'a>, pairs: &[(&'a str, u64)]) {
+    all.extend(pairs.iter().map(|(key, value)| (*key, Value::Number(*value))));
 }
 
-/// Content of a call; kind and operation are indexes into the strings.
-fn api<'a, T>(
+/// Adds what calls and markers have; kind and operation are indexes into the strings.
+fn api<T>(
     view: &View<'_>,
     thread: ThreadId,
     (kind, operation): (usize, usize),
     row: &Row<T>,
-) -> Vec<(&'a str, Value<'a>)> {
-    numbers(&[
-        ("tid", view.tid(Some(thread)).into()),
-        ("kind", kind as u64),
-        ("operation", operation as u64),
-        ("corr_id", row.id),
-        ("ancestor_id", row.ancestor),
-    ])
+    all: &mut Annotations<'_>,
+) {
+    add(
+        all,
+        &[
+            ("tid", view.tid(Some(thread)).into()),
+            ("kind", kind as u64),
+            ("operation", operation as u64),
+            ("corr_id", row.id),
+            ("ancestor_id", row.ancestor),
+        ],
+    );
 }
 
-fn call<'a>(view: &'a View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, category: &'static str) -> SliceContent<'a> {
-    let mut annotations = api(view, row.record.thread, tables.of_call(&row.record), row);
-    annotations.extend(site(view, row.record.process, row.record.site));
-    SliceContent {
-        category,
-        name: view.function(&row.record).into(),
-        annotations,
-    }
-}
-
-fn agent<'a>(view: &View<'_>, agent: Option<AgentId>) -> Value<'a> {
-    Value::Text(view.agent(agent).replace(' ', "-").into())
+fn call<'a>(view: &'a View<'_>, names: &Names<'_>, row: &Row<ApiCall>, all: &mut Annotations<'a>) -> Cow<'a, str> {
+    api(view, row.record.thread, names.tables.of_call(&row.record), row, all);
+    all.extend(site(view, row.record.process, row.record.site));
+    view.function(&row.record).into()
 }
 
 /// Where in the program a call is; none if that is not known.
@@ -111,85 +139,89 @@ fn site<'a>(view: &'a View<'_>, process: ProcessId, number: SiteNumber) -> Optio
     (!text.is_empty()).then(|| ("site", Value::Text(text.into())))
 }
 
-/// Content of a dispatch. `values` are its counter values, by index.
-fn dispatch<'a>(view: &'a View<'_>, row: &'a Row<Dispatch>, values: &[(u32, f64)]) -> SliceContent<'a> {
+/// Adds the fields of a dispatch, and its counter values, by index; returns its name.
+fn dispatch<'a>(
+    view: &'a View<'_>,
+    names: &'a Names<'_>,
+    row: &'a Row<Dispatch>,
+    values: &[(u32, f64)],
+    all: &mut Annotations<'a>,
+) -> Cow<'a, str> {
     let d = &row.record;
     let kernel = view.run.kernels.get(d.kernel.0 as usize);
     let registers = kernel.and_then(|kernel| kernel.registers).unwrap_or_default();
-    let mut annotations = numbers(&[
-        ("kind", strings::KERNEL_DISPATCH as u64),
-        ("corr_id", row.id),
-        ("queue", view.queue(d.queue).into()),
-        ("tid", view.tid(d.thread).into()),
-        ("kernel_id", u64::from(d.kernel.0) + 1),
-        ("Scratch_Size", d.private_size.into()),
-        ("LDS_Block_Size", view.lds_block(d)),
-        ("VGPR_Count", registers.vgpr.into()),
-        ("Accum_VGPR_Count", registers.agpr.into()),
-        ("SGPR_Count", registers.sgpr.into()),
-        ("workgroup_size", product(d.workgroup.map(u32::from))),
-        ("grid_size", product(d.grid)),
-        ("stream_ID", view.stream(d.stream).into()),
-    ]);
-    annotations.push(("agent", agent(view, Some(d.agent))));
-    annotations.push(("agent_type", Value::Text("GPU".into())));
-    annotations.extend(site(view, d.process, d.site));
+    add(
+        all,
+        &[
+            ("kind", strings::KERNEL_DISPATCH as u64),
+            ("corr_id", row.id),
+            ("queue", view.queue(d.queue).into()),
+            ("tid", view.tid(d.thread).into()),
+            ("kernel_id", u64::from(d.kernel.0) + 1),
+            ("Scratch_Size", d.private_size.into()),
+            ("LDS_Block_Size", view.lds_block(d)),
+            ("VGPR_Count", registers.vgpr.into()),
+            ("Accum_VGPR_Count", registers.agpr.into()),
+            ("SGPR_Count", registers.sgpr.into()),
+            ("workgroup_size", product(d.workgroup.map(u32::from))),
+            ("grid_size", product(d.grid)),
+            ("stream_ID", view.stream(d.stream).into()),
+        ],
+    );
+    all.push(("agent", names.agent(Some(d.agent))));
+    all.push(("agent_type", Value::Text("GPU".into())));
+    all.extend(site(view, d.process, d.site));
     let named = |(place, value): &(u32, f64)| Some((&*view.counted.counter(*place)?.name, Value::Real(*value)));
-    annotations.extend(values.iter().filter_map(named));
-    SliceContent {
-        category: "kernel_dispatch",
-        name: view.kernel_name(row),
-        annotations,
-    }
+    all.extend(values.iter().filter_map(named));
+    view.kernel_name(row)
 }
 
-fn copy<'a>(view: &'a View<'_>, row: &Row<Copy>) -> SliceContent<'a> {
+/// Adds the fields of a copy; returns its name.
+fn copy<'a>(view: &'a View<'_>, names: &'a Names<'_>, row: &Row<Copy>, all: &mut Annotations<'a>) -> Cow<'a, str> {
     let c = &row.record;
-    let mut annotations = numbers(&[
-        ("kind", strings::MEMORY_COPY as u64),
-        ("operation", direction_number(c) as u64),
-        ("copy_bytes", c.bytes),
-        ("corr_id", row.id),
-        ("tid", view.tid(c.thread).into()),
-        ("stream_ID", view.stream(c.stream).into()),
-    ]);
-    annotations.push(("src_agent", agent(view, c.source)));
-    annotations.push(("dst_agent", agent(view, c.destination)));
-    annotations.extend(site(view, c.process, c.site));
-    SliceContent {
-        category: "memory_copy",
-        name: view.direction(c).into(),
-        annotations,
-    }
+    add(
+        all,
+        &[
+            ("kind", strings::MEMORY_COPY as u64),
+            ("operation", direction_number(c) as u64),
+            ("copy_bytes", c.bytes),
+            ("corr_id", row.id),
+            ("tid", view.tid(c.thread).into()),
+            ("stream_ID", view.stream(c.stream).into()),
+        ],
+    );
+    all.push(("src_agent", names.agent(c.source)));
+    all.push(("dst_agent", names.agent(c.destination)));
+    all.extend(site(view, c.process, c.site));
+    view.direction(c).into()
 }
 
-/// Content of a rank's part in a collective.
-fn part<'a>(row: &PartRow, is_wait: bool) -> SliceContent<'a> {
+/// Adds the fields of a rank's part in a collective; returns its name.
+fn part<'a>(row: &PartRow, is_wait: bool, all: &mut Annotations<'a>) -> Cow<'a, str> {
     let name = row.operation.name();
-    let mut annotations = numbers(&[
-        ("sequence", row.sequence.into()),
-        ("ranks", row.ranks.into()),
-        ("elements", row.count),
-        ("bytes", row.bytes),
-        ("wait_ns", row.wait),
-        ("skew_ns", row.skew),
-        ("transfer_ns", row.transfer),
-    ]);
+    add(
+        all,
+        &[
+            ("sequence", row.sequence.into()),
+            ("ranks", row.ranks.into()),
+            ("elements", row.count),
+            ("bytes", row.bytes),
+            ("wait_ns", row.wait),
+            ("skew_ns", row.skew),
+            ("transfer_ns", row.transfer),
+        ],
+    );
     if row.error != u64::MAX {
-        annotations.push(("clock_error_ns", Value::Number(row.error)));
+        all.push(("clock_error_ns", Value::Number(row.error)));
     }
     if let Some(last) = row.last.checked_sub(1) {
-        annotations.push(("last_rank", Value::Number(last.into())));
+        all.push(("last_rank", Value::Number(last.into())));
     }
-    annotations.push(("bus_bandwidth", Value::Real(row.bus_bandwidth)));
-    SliceContent {
-        category: "collective",
-        name: if is_wait {
-            format!("wait for {name}").into()
-        } else {
-            name.into()
-        },
-        annotations,
+    all.push(("bus_bandwidth", Value::Real(row.bus_bandwidth)));
+    if is_wait {
+        format!("wait for {name}").into()
+    } else {
+        name.into()
     }
 }
 

@@ -117,32 +117,46 @@ impl<'w> Trace<'w> {
 /// it is referred to, so that any thread can encode a part of the trace.
 #[derive(Default)]
 pub(super) struct Packets {
-    bytes: Vec<u8>,
+    bytes: Message,
     has_begun: bool,
     /// Interned data by field: categories, event names, annotation names.
     interned: [HashMap<String, u64>; 3],
+    /// Numbers of the annotation names of the event before: the next event mostly has the same.
+    last: Vec<(String, u64)>,
 }
 
 impl Packets {
     /// Removes and returns what was encoded.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
+        self.bytes.take()
     }
 
     /// Encodes a packet; one without a time describes a track.
     fn packet(&mut self, time: Option<u64>, fill: impl FnOnce(&mut Message)) {
-        let mut packet = Message::default();
-        if let Some(time) = time {
-            packet.number(8, time);
-        }
-        packet.number(10, SEQUENCE);
         // The first packet resets interned data; all packets declare that they need it.
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        packet.number(13, if is_first { 3 } else { 2 });
-        fill(&mut packet);
-        let mut whole = Message::default();
-        whole.bytes(1, packet.as_bytes());
-        self.bytes.extend_from_slice(whole.as_bytes());
+        self.bytes.message(1, |packet| {
+            if let Some(time) = time {
+                packet.number(8, time);
+            }
+            packet.number(10, SEQUENCE).number(13, if is_first { 3 } else { 2 });
+            fill(packet);
+        });
+    }
+
+    /// Number of the annotation name in this place of an event.
+    fn intern_key(&mut self, place: usize, key: &str, new: &mut Message) -> Option<u64> {
+        if let Some((known, id)) = self.last.get(place)
+            && known == key
+        {
+            return Some(*id);
+        }
+        let id = self.intern(2, key, new)?;
+        self.last.truncate(place);
+        if self.last.len() == place {
+            self.last.push((key.to_owned(), id));
+        }
+        Some(id)
     }
 
     /// Number of a name; `None` if there are too many, so that it is written in full.
@@ -245,10 +259,9 @@ impl Packets {
         let mut new = Message::default();
         let category = self.intern(0, event.category, &mut new);
         let name = self.intern(1, event.name, &mut new);
-        let names: Vec<Option<u64>> = event
-            .annotations
-            .iter()
-            .map(|(key, _)| self.intern(2, key, &mut new))
+        let keys = event.annotations.iter().enumerate();
+        let names: Vec<Option<u64>> = keys
+            .map(|(place, (key, _))| self.intern_key(place, key, &mut new))
             .collect();
         self.packet(Some(time), |packet| {
             packet.message(11, |body| {

@@ -6,6 +6,7 @@ use crate::options::Kind;
 use crate::records::{Mark, Row};
 use crate::sort::{Entry, Sorted, Sorter};
 use crate::view::View;
+use crate::workspace::Workspace;
 use roctop_trace::item::{ApiCall, Copy, Dispatch, Span};
 use roctop_trace::topology::Node;
 use serde::{Deserialize, Serialize};
@@ -103,35 +104,58 @@ pub(super) enum Track {
     Communicator(u32, u32),
 }
 
+/// Slices, sorted by track and begin, and their tracks.
+struct Placing<'a> {
+    place: &'a Workspace,
+    tracks: BTreeSet<Track>,
+    slices: Sorter<Placed>,
+}
+
+impl Placing<'_> {
+    fn put(&mut self, track: Track, slice: Slice) -> io::Result<()> {
+        self.tracks.insert(track);
+        self.slices.put(Placed(track, slice))
+    }
+
+    /// Places rows, each by itself, on all threads.
+    fn all<T: Clone>(&mut self, rows: &Sorted<Row<T>>, placed: impl Fn(Row<T>) -> Placed + Sync) -> io::Result<()>
+    where
+        Row<T>: Entry,
+    {
+        let place = |rows: io::Result<Vec<Row<T>>>| {
+            let placed: Vec<Placed> = rows?.into_iter().map(&placed).collect();
+            let mut tracks: Vec<Track> = placed.iter().map(|placed| placed.0).collect();
+            tracks.sort_unstable();
+            tracks.dedup();
+            io::Result::Ok((tracks, placed))
+        };
+        self.place.in_order(rows.chunks(), place, |(tracks, mut placed)| {
+            self.tracks.extend(tracks);
+            self.slices.append(placed.len(), move |all| all.append(&mut placed))
+        })
+    }
+}
+
 /// All tracks, and the slices sorted by track and begin.
 pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Placed>)> {
-    let mut tracks = BTreeSet::new();
-    let mut slices = Sorter::new(view.place, SORT_BUFFER_BYTES);
-    let mut put = |track: Track, slice: Slice| {
-        tracks.insert(track);
-        slices.put(Placed(track, slice))
+    let mut placing = Placing {
+        place: view.place,
+        tracks: BTreeSet::new(),
+        slices: Sorter::new(view.place, SORT_BUFFER_BYTES),
     };
     let thread = |thread| Track::Thread(view.tid(Some(thread)));
     let rows = &view.rows;
-    for row in rows.hip.iter() {
-        let row = row?;
-        put(thread(row.record.thread), Slice::Hip(row))?;
-    }
-    for row in rows.hsa.iter() {
-        let row = row?;
-        put(thread(row.record.thread), Slice::Hsa(row))?;
-    }
+    placing.all(&rows.hip, |row| Placed(thread(row.record.thread), Slice::Hip(row)))?;
+    placing.all(&rows.hsa, |row| Placed(thread(row.record.thread), Slice::Hsa(row)))?;
     for (at, calls) in rows.libraries.iter().enumerate() {
-        for row in calls.iter() {
-            let row = row?;
-            put(thread(row.record.thread), Slice::Library(at, row))?;
-        }
+        let placed = |row: Row<ApiCall>| Placed(thread(row.record.thread), Slice::Library(at, row));
+        placing.all(calls, placed)?;
     }
     let mut started = Sorter::new(view.place, SORT_BUFFER_BYTES);
     for row in rows.markers.iter() {
         let row = row?;
         if row.record.range_id == 0 {
-            put(thread(row.record.thread), Slice::Marker(row))?;
+            placing.put(thread(row.record.thread), Slice::Marker(row))?;
         } else {
             started.put(Started(row))?;
         }
@@ -143,30 +167,37 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
         let lane = free.iter().position(|end| *end <= span.begin).unwrap_or(free.len());
         free.resize(free.len().max(lane + 1), 0);
         free[lane] = span.end;
-        put(Track::Ranges(lane), Slice::Marker(row))?;
+        placing.put(Track::Ranges(lane), Slice::Marker(row))?;
     }
     let by_stream = !view.choice.by_queue && view.run.streams.iter().any(|stream| stream.process == view.process.id);
-    let counted = view.counted.rows(&rows.dispatches);
-    for row in counted.filter(|_| !view.choice.counters_only) {
-        let (row, values) = row?.into_values();
+    let dispatched = |row: Row<Dispatch>, values| {
         let d = &row.record;
         let track = if by_stream {
             Track::Stream(view.stream(d.stream))
         } else {
             Track::Queue(view.logical(view.node(Some(d.agent))), view.queue(d.queue))
         };
-        put(track, Slice::Dispatch(row, values))?;
+        Placed(track, Slice::Dispatch(row, values))
+    };
+    if view.counted.is_empty() && !view.choice.counters_only {
+        placing.all(&rows.dispatches, |row| dispatched(row, Vec::new()))?;
+    } else {
+        let counted = view.counted.rows(&rows.dispatches);
+        for row in counted.filter(|_| !view.choice.counters_only) {
+            let (row, values) = row?.into_values();
+            let Placed(track, slice) = dispatched(row, values);
+            placing.put(track, slice)?;
+        }
     }
-    for row in rows.copies.iter() {
-        let row = row?;
+    placing.all(&rows.copies, |row| {
         let c = &row.record;
         let track = if by_stream {
             Track::Stream(view.stream(c.stream))
         } else {
             Track::Copies(view.logical(view.node(c.destination)), view.tid(c.thread))
         };
-        put(track, Slice::Copy(row))?;
-    }
+        Placed(track, Slice::Copy(row))
+    })?;
     // A filter of records names none of these.
     let has_parts = view.choice.kinds.has(Kind::Rccl) && view.choice.filter.is_empty();
     for row in view.parts.iter().filter(|_| has_parts) {
@@ -181,11 +212,11 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
         let track = Track::Communicator(row.communicator, row.rank);
         // Within the clocks' error nobody is known to have waited.
         if row.last != 0 && row.wait > 0 {
-            put(track, Slice::Part(row.clone(), true))?;
+            placing.put(track, Slice::Part(row.clone(), true))?;
         }
-        put(track, Slice::Part(row, false))?;
+        placing.put(track, Slice::Part(row, false))?;
     }
-    Ok((tracks, slices.finish()?))
+    Ok((placing.tracks, placing.slices.finish()?))
 }
 
 /// Numbers of the threads: the main thread has 0, the others count from 1 by thread id.

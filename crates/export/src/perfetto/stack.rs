@@ -11,20 +11,21 @@ pub(super) struct Stack {
     from: Nanos,
 }
 
-/// Events on the track for a new slice.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// Events on the track for a new slice. Times of ends are in a list of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Ends of slices before it.
-    pub(super) before: Vec<Nanos>,
+    /// Number of slices that end before it.
+    pub(super) before: usize,
     /// Its begin.
     pub(super) begin: Nanos,
-    /// Ends of slices before the next one, possibly its own.
-    pub(super) after: Vec<Nanos>,
+    /// Number of slices that end before the next one, possibly itself.
+    pub(super) after: usize,
 }
 
 impl Stack {
-    /// Adds the next slice by begin; `next` is the one after it, `None` for the last of the track.
-    pub(super) fn step(&mut self, slice: Span, next: Option<Span>) -> Step {
+    /// Adds the next slice by begin; `next` is the one after it, `None` for the last of the track. Adds the times of the
+    /// step's ends to `ends`, in their order.
+    pub(super) fn step(&mut self, slice: Span, next: Option<Span>, ends: &mut Vec<Nanos>) -> Step {
         let begin = slice.begin.max(self.from);
         let mut end = slice.end.max(begin);
         self.from = begin;
@@ -40,16 +41,19 @@ impl Stack {
             ..Step::default()
         };
         while let Some(over) = self.open.pop_if(|end| *end <= begin) {
-            step.before.push(over);
+            step.before += 1;
+            ends.push(over);
         }
         let end = self.open.last().map_or(end, |outer| end.min(*outer));
         if end <= begin {
-            step.after.push(begin);
+            step.after += 1;
+            ends.push(begin);
         } else {
             self.open.push(end);
         }
         if next.is_none() {
-            step.after.extend(self.open.drain(..).rev());
+            step.after += self.open.len();
+            ends.extend(self.open.drain(..).rev());
             self.from = 0;
         }
         step
@@ -66,10 +70,13 @@ mod tests {
         let mut stack = Stack::default();
         let mut all = Vec::new();
         for (at, span) in spans.iter().enumerate() {
-            let step = stack.step(*span, spans.get(at + 1).copied());
-            all.extend(step.before.iter().map(|end| -end.cast_signed()));
+            let mut ends = Vec::new();
+            let step = stack.step(*span, spans.get(at + 1).copied(), &mut ends);
+            assert_eq!(step.before + step.after, ends.len());
+            let mut ends = ends.into_iter().map(|end| -end.cast_signed());
+            all.extend(ends.by_ref().take(step.before));
             all.push(step.begin.cast_signed());
-            all.extend(step.after.iter().map(|end| -end.cast_signed()));
+            all.extend(ends);
         }
         all
     }
