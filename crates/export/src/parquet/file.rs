@@ -4,14 +4,14 @@ use crate::error::Result;
 use crate::records::Row;
 use crate::sort::{Entry, Iter, Sorted};
 use bytes::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::{ColumnDescPtr, Type};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(super) enum Cells {
 const RANK: &str = "rank";
 /// Column by which rows are sorted, within a rank.
 const ORDER: &str = "end_ns";
+/// Columns of numbers that are mostly distinct.
+const DISTINCT: [&str; 4] = ["start_ns", "end_ns", "correlation_id", "dispatch_id"];
 
 /// Which rank's rows a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,17 +96,27 @@ impl Batch {
     }
 
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        let before = self.texts[self.at].last();
+        let known = match before.filter(|before| before.data() == text.as_bytes()) {
+            Some(same) => same.clone(),
+            None => self.known(text),
+        };
+        self.texts[self.at].push(known);
+        self.at += 1;
+        self
+    }
+
+    fn known(&mut self, text: &str) -> ByteArray {
+        if let Some(known) = self.known.get(text) {
+            return known.clone();
+        }
         // Texts are normally few; if there are many, they are not cached.
         if self.known.len() > 1 << 16 {
             self.known.clear();
         }
-        if !self.known.contains_key(text) {
-            self.known.insert(text.to_owned(), ByteArray::from(text));
-        }
-        let known = self.known[text].clone();
-        self.texts[self.at].push(known);
-        self.at += 1;
-        self
+        let new = ByteArray::from(text);
+        self.known.insert(text.to_owned(), new.clone());
+        new
     }
 
     /// Ends a row.
@@ -176,11 +188,25 @@ pub(super) fn begin(columns: &[Column], ranks: Ranks, out: Box<dyn Write + Send>
     }
     order.extend(columns.iter().position(|(name, _)| *name == ORDER).map(sorting));
     let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_compression(Compression::LZ4_RAW)
-        .set_sorting_columns((!order.is_empty()).then_some(order))
-        .build();
-    Ok(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?)
+        .set_sorting_columns((!order.is_empty()).then_some(order));
+    // Few values occur twice, so a dictionary does not pay; most differences are small.
+    for column in columns
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| DISTINCT.contains(name))
+    {
+        let column = ColumnPath::from(column);
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    Ok(SerializedFileWriter::new(
+        out,
+        Arc::new(schema),
+        Arc::new(properties.build()),
+    )?)
 }
 
 /// The rows of a process in a file. Its row groups have no other rows.
