@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::fx_hash::FastMap;
 use super::stats::Sum;
 use super::table::{MAX_IDS, is_untimed};
+use roctop_ring::near;
 use roctop_trace::item::{ApiCall, Copy, Dispatch, KernelId, OperationId, ProcessId};
 use roctop_trace::site::{Frame, Line, MissingSites, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
 
@@ -421,15 +422,17 @@ pub struct SiteRow {
 
 /// Maximum number of rows.
 const MAX_ROWS: usize = 1 << 17;
-/// Size of the lookup table in front of the map.
+/// Size of the lookup table in front of the map at first; it grows with the rows.
 const CACHED_ROWS: usize = 1 << 10;
+/// Number of records between the prefetch of an entry of that table and its use.
+const PREFETCH: usize = 8;
 
 /// Work by site.
 #[derive(Debug)]
 pub(super) struct SiteTable {
     rows: Vec<SiteRow>,
     ids: FastMap<u64, u32>,
-    /// Latest rows, by the low bits of the hashed key: key and index.
+    /// Latest rows, by bits of the hashed key: key and index. A power of two.
     near: Vec<(u64, u32)>,
     left_out: u64,
 }
@@ -453,10 +456,16 @@ fn key(process: ProcessId, site: SiteNumber, kind: u64, id: u32) -> Option<u64> 
 }
 
 impl SiteTable {
+    /// Place of a key in the lookup table.
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.near.len() - 1)
+    }
+
     /// The row of a key, if there is room for it.
     #[inline]
     fn row(&mut self, key: u64, make: impl Fn() -> SiteRow) -> Option<&mut SiteRow> {
-        let near = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % CACHED_ROWS;
+        let near = self.place(key);
         let (known, at) = self.near[near];
         let at = if known == key { at } else { self.find(key, near, make)? };
         self.rows.get_mut(at as usize)
@@ -473,6 +482,10 @@ impl SiteTable {
                 self.rows.push(make());
                 let at = self.rows.len() as u32 - 1;
                 self.ids.insert(key, at);
+                if self.rows.len() > self.near.len() / 2 {
+                    self.grow();
+                    return Some(at);
+                }
                 at
             }
         };
@@ -480,9 +493,28 @@ impl SiteTable {
         Some(at)
     }
 
+    /// Enlarges the lookup table.
+    #[cold]
+    fn grow(&mut self) {
+        self.near = vec![(0, 0); 4 * self.near.len()];
+        for (key, at) in &self.ids {
+            let near = self.place(*key);
+            self.near[near] = (*key, *at);
+        }
+    }
+
     /// Counts dispatches.
     pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
-        for dispatch in dispatches.iter().filter(|one| one.site.is_known()) {
+        let mut later = dispatches.iter().skip(PREFETCH);
+        for dispatch in dispatches {
+            if let Some(later) = later.next()
+                && let Some(key) = key(later.process, later.site, 0, later.kernel.0)
+            {
+                near::fetch(&self.near[self.place(key)]);
+            }
+            if !dispatch.site.is_known() {
+                continue;
+            }
             let (process, site, kernel) = (dispatch.process, dispatch.site, dispatch.kernel);
             let make = || new(process, site, SiteWork::Kernel(kernel));
             let Some(key) = key(process, site, 0, kernel.0) else {
@@ -759,5 +791,24 @@ mod tests {
             .collect();
         assert_eq!(rows, [(1, 2, 40), (2, 1, 20)]);
         assert_eq!(table.left_out(), 0);
+    }
+
+    #[test]
+    fn every_launch_is_counted_while_the_lookup_table_grows() {
+        const KERNELS: u32 = 5000;
+        let mut table = SiteTable::default();
+        let dispatch = |number: u32| Dispatch {
+            kernel: KernelId(number % KERNELS),
+            site: SiteNumber(1 + (number % 3) as u16),
+            span: Span { begin: 1, end: 11 },
+            ..Dispatch::default()
+        };
+        for round in 0..12 {
+            let all: Vec<Dispatch> = (0..KERNELS).map(|at| dispatch(round * KERNELS + at)).collect();
+            table.dispatches(&all);
+        }
+        assert_eq!(table.rows().len(), 3 * KERNELS as usize);
+        assert!(table.rows().iter().all(|row| (row.sum.calls, row.sum.total) == (4, 40)));
+        assert!(table.near.len() >= table.rows().len(), "{}", table.near.len());
     }
 }
