@@ -1,6 +1,7 @@
 //! Call paths, from the program to the files: what roctop says of each call is what the program noted of it.
 
 mod python;
+mod pytorch;
 
 use crate::kit::rig::{Rig, rig};
 use crate::real_run_time::sites::has_canary;

@@ -3,6 +3,8 @@
 //! Processes and threads number their sites separately. Sites with the same call path, in files with the same build-id, have
 //! one path here.
 
+mod torch;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -38,11 +40,6 @@ const MAX_FRAMES: usize = 256;
 const MAX_NAMES: usize = 1 << 20;
 /// Maximum number of sites.
 const MAX_SITES: usize = 1 << 18;
-
-/// Start of the functions by which PyTorch's operators are called: `at::_ops::addmm::call(at::Tensor const&, …)`.
-const OPERATOR: &str = "at::_ops::";
-/// By what PyTorch calls the `forward` of a module.
-const CALL_OF_MODULE: &str = "Module._call_impl";
 
 /// What HIP's compiler puts between a launch and the run-time: not what people wrote.
 const STUB: &str = "__device_stub__";
@@ -318,17 +315,14 @@ impl Sites {
     }
 
     fn make_operator(&self, path: PathId) -> Option<String> {
-        let mut names = self.functions(path).filter_map(|(_, line)| {
-            let rest = line.function.strip_prefix(OPERATOR)?;
-            rest.split_once("::").map(|(name, _)| name)
-        });
-        names.next().map(|name| format!("aten::{name}"))
+        self.functions(path)
+            .find_map(|(_, line)| torch::operator(&line.function))
     }
 
     fn make_torch_module(&self, path: PathId) -> String {
         let functions: Vec<_> = self.functions(path).filter(|(at, _)| self.is_python(*at)).collect();
         let classes = functions.windows(2).rev().filter_map(|pair| match pair {
-            [(_, inner), (_, caller)] if caller.function == CALL_OF_MODULE => inner.function.strip_suffix(".forward"),
+            [(_, inner), (_, caller)] => torch::module(&inner.function, &caller.function),
             _ => None,
         });
         classes.collect::<Vec<_>>().join("/")

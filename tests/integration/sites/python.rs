@@ -8,6 +8,7 @@ use crate::kit::rig::{Rig, rig};
 use crate::real_run_time::sites::has_canary;
 use roctop::item::{ApiCall, ProcessId};
 use roctop::model::sites::PathId;
+use roctop_trace::site::SiteFact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,12 +46,17 @@ fn recorded(rig: &Rig, name: &str, python: &Path, rounds: &str) -> (PathBuf, BTr
     let mut command = rig.command(&place, &options, &[&words[..], &[rounds, "2"]].concat());
     let output = Rig::ended(command.env("APP_SITES", place.join("paths")));
     assert!(output.status.success(), "{output:?}");
+    (recording, noted_lines(&place.join("paths")))
+}
+
+/// What a program noted of its calls, by thread: lines `thread-id text`.
+pub(super) fn noted_lines(path: &Path) -> BTreeMap<u32, Vec<String>> {
     let mut noted: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for line in std::fs::read_to_string(place.join("paths")).unwrap().lines() {
-        let (thread, path) = line.split_once(' ').unwrap();
-        noted.entry(thread.parse().unwrap()).or_default().push(path.to_owned());
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let (thread, text) = line.split_once(' ').unwrap();
+        noted.entry(thread.parse().unwrap()).or_default().push(text.to_owned());
     }
-    (recording, noted)
+    noted
 }
 
 /// The Python functions of a path, as the program notes them.
@@ -73,7 +79,13 @@ fn calls_of_python_programs_have_the_lines_that_the_program_noted() {
     for (python, version) in interpreters() {
         let name = format!("sites-python-{}", python.file_name().unwrap().to_string_lossy());
         let (recording, noted) = recorded(rig, &name, &python, "20");
-        compare(&recording, &noted, &format!("{} ({version})", python.display()));
+        let about = format!("{} ({version})", python.display());
+        let found = compare(&recording, &noted, &about, python_path);
+        assert!(
+            found.calls > 5_000 && found.paths > 100,
+            "{about}: {} calls",
+            found.calls
+        );
         assert!(files_with_a_canary(&recording).is_empty());
     }
 }
@@ -175,7 +187,21 @@ fn files_and_answers_have_python_functions() {
     );
 }
 
-fn compare(recording: &Path, noted: &BTreeMap<u32, Vec<String>>, about: &str) {
+/// What [`compare`] saw.
+pub(super) struct Compared {
+    pub(super) calls: u64,
+    /// Different texts that the program noted.
+    pub(super) paths: usize,
+}
+
+/// Compares what a program noted of each call with what `text` makes of its path: at most one in a thousand may differ, be
+/// ambiguous or not known.
+pub(super) fn compare(
+    recording: &Path,
+    noted: &BTreeMap<u32, Vec<String>>,
+    about: &str,
+    text: impl Fn(&Read, PathId) -> String,
+) -> Compared {
     let read = read(recording);
     let (mut all, mut ambiguous, mut unknown) = (0u64, 0u64, 0u64);
     let mut wrong: BTreeMap<(String, String), u64> = BTreeMap::new();
@@ -190,7 +216,7 @@ fn compare(recording: &Path, noted: &BTreeMap<u32, Vec<String>>, about: &str) {
             let is_one_missing = calls.len() < noted.len() - at;
             let next = calls.as_slice().first();
             let path = next.and_then(|(process, call)| read.sites.path_of(*process, call.site));
-            let found = path.map_or_else(String::new, |path| python_path(&read, path));
+            let found = path.map_or_else(String::new, |path| text(&read, path));
             if found != *expected && is_one_missing {
                 unknown += 1;
                 continue;
@@ -218,11 +244,19 @@ fn compare(recording: &Path, noted: &BTreeMap<u32, Vec<String>>, about: &str) {
         "{about}: {all} calls by {} paths, {wrong} wrong, {unknown} unknown, {ambiguous} ambiguous",
         paths.len()
     );
-    assert!(all > 5_000 && paths.len() > 100, "{about}: {all} calls");
+    for fact in &read.facts {
+        if let SiteFact::Missing(missing) = fact {
+            println!("{about}: {missing:?}");
+        }
+    }
     assert!(
         (wrong + unknown + ambiguous) * 1000 <= all,
         "{about}: {wrong} wrong, {unknown} unknown, {ambiguous} ambiguous of {all}"
     );
+    Compared {
+        calls: all,
+        paths: paths.len(),
+    }
 }
 
 /// Files with the value that a local variable of the program has.
