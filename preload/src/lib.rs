@@ -30,6 +30,6 @@ mod life;
 pub mod real;
 
 pub use roctop_collector::{
-    clock, collector, config, control, guard, identity, level, notices, origin, process, sites, state, stream, thread,
-    tls,
+    clock, collector, config, control, guard, identity, level, notices, origin, prefetch, process, sites, state,
+    stream, thread, tls,
 };

@@ -26,12 +26,18 @@ const ROUNDS: usize = 5;
 /// Ticks now.
 #[inline(always)]
 pub fn now() -> u64 {
+    counter().unwrap_or_else(|| time(libc::CLOCK_BOOTTIME))
+}
+
+/// Ticks now, if the processor's counter has them.
+#[inline(always)]
+pub fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     if KIND.load(Ordering::Relaxed) == u64::from(clock::KIND_TSC) {
         // SAFETY: every x86-64 has the instruction; it touches no memory.
-        return unsafe { core::arch::x86_64::_rdtsc() };
+        return Some(unsafe { core::arch::x86_64::_rdtsc() });
     }
-    time(libc::CLOCK_BOOTTIME)
+    None
 }
 
 /// Cost of a reading, ps: the minimum of several rounds, because the thread may be descheduled in one.

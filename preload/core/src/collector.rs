@@ -12,7 +12,7 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
     Allocation, ApiCall, CallCopy, Communication, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker,
-    PAYLOAD_WORDS, Scratch, Switch, Transfer, flag,
+    PAYLOAD_WORDS, Scratch, Switch, Transfer, flag, totals_index,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -62,6 +62,133 @@ pub fn enter_on(thread: &'static Thread, domain: Domain, op: u16) -> Option<Call
     })
 }
 
+/// What a plain call needs of its function, made ready when this is compiled.
+///
+/// A call is plain if no other call is open on its thread, and its function has no stream, no site and no effect. Plain
+/// calls take a short path, because the time stamp counter of some processors waits for all that is before it.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Plain {
+    domain: Domain,
+    op: u16,
+    /// Domain << 16 and operation, as in the stack of open calls.
+    what: u64,
+    head: Head,
+    /// Operation and known parts of the record.
+    kind: u64,
+    totals: usize,
+    /// All bits of a status; 0 if it has none.
+    status: u32,
+    /// Number of the register with its most relevant argument.
+    argument: Option<u8>,
+    /// Stack words of its arguments.
+    pub stack_words: u8,
+}
+
+impl Plain {
+    /// `argument` is the number of a register. `None` if the operation has no totals.
+    pub const fn new(domain: Domain, op: u16, has_status: bool, argument: Option<u8>, stack_words: u8) -> Option<Self> {
+        let Some(totals) = totals_index(domain, op) else {
+            return None;
+        };
+        Some(Self {
+            domain,
+            op,
+            what: (domain.0 as u64) << 16 | op as u64,
+            head: ApiCall::head(0, domain),
+            kind: op as u64 | (ApiCall::status_word(has_status, 0) as u64) << 16,
+            totals,
+            status: if has_status { u32::MAX } else { 0 },
+            argument,
+            stack_words,
+        })
+    }
+
+    /// Whether this return value is a status other than 0.
+    #[inline(always)]
+    pub const fn has_failed(&self, result: u64) -> bool {
+        result as u32 & self.status != 0
+    }
+
+    /// The most relevant argument among the call's registers.
+    #[inline(always)]
+    pub fn argument(&self, registers: &[u64]) -> u64 {
+        let known = self.argument.and_then(|number| registers.get(usize::from(number)));
+        known.copied().unwrap_or(0)
+    }
+}
+
+/// A plain call in progress.
+#[derive(Clone, Copy)]
+pub struct PlainCall {
+    /// Its thread.
+    pub thread: &'static Thread,
+    start: u64,
+    correlation: u64,
+}
+
+impl PlainCall {
+    /// As any other call.
+    pub fn call(&self, plain: &Plain) -> Call {
+        let Self {
+            thread,
+            start,
+            correlation,
+        } = *self;
+        Call {
+            thread,
+            start,
+            correlation,
+            parent: 0,
+            domain: plain.domain,
+            op: plain.op,
+        }
+    }
+}
+
+/// As [`enter_on`], for a plain call. `None`, with nothing changed: another call is open, this is a signal handler's, or
+/// the clock is not the processor's counter.
+#[inline(always)]
+pub fn enter_plain(thread: &'static Thread, plain: &Plain) -> Option<PlainCall> {
+    if thread.entry().has_open_call() {
+        return None;
+    }
+    let held = thread.hold_if_free()?;
+    // The other clock would be a function call, for which this one would keep its registers.
+    let start = clock::counter()?;
+    let correlation = thread.correlate();
+    held.entry.open_outermost_call(start, plain.what, correlation);
+    drop(held);
+    thread.current.set(correlation);
+    // Its work has no stream and no site.
+    thread.end_origin();
+    Some(PlainCall {
+        thread,
+        start,
+        correlation,
+    })
+}
+
+/// As [`exit_at`], for a plain call without a status or with the status 0. False, with nothing changed: this is a signal
+/// handler's.
+#[inline(always)]
+pub fn exit_plain(end: u64, call: &PlainCall, plain: &Plain, arg: u64) -> bool {
+    let PlainCall {
+        thread,
+        start,
+        correlation,
+    } = *call;
+    let Some(held) = thread.hold_if_free() else {
+        return false;
+    };
+    thread.current.set(0);
+    held.entry.close_outermost_call(plain.totals, end.wrapping_sub(start));
+    held.ring
+        .push_slot(plain.head, [start, end, correlation, 0, plain.kind, arg]);
+    thread.prefetch_slot();
+    true
+}
+
 /// A call returned. `status` is its return code if it has one; `arg` its most relevant argument.
 #[inline(always)]
 pub fn api_exit(call: &Call, status: Option<i32>, arg: u64) {
@@ -77,6 +204,7 @@ pub fn exit_at(end: u64, call: &Call, status: Option<i32>, arg: u64) {
             .close_call(call.domain, call.op, end.wrapping_sub(call.start));
         held.ring
             .push(ApiCall::head(0, call.domain), &[words(call, end, status, arg)]);
+        call.thread.prefetch_slot();
     }
 }
 

@@ -30,6 +30,7 @@ pub mod identity;
 pub mod level;
 pub mod notices;
 pub mod origin;
+mod prefetch;
 pub mod process;
 pub mod sites;
 pub mod state;
@@ -37,3 +38,5 @@ pub mod stream;
 pub mod strings;
 pub mod thread;
 pub mod tls;
+
+pub use prefetch::prefetch;

@@ -7,7 +7,7 @@ use crate::origin::Origin;
 use crate::process::{self, Chunk, Process};
 use crate::sites::Known;
 use crate::state::{self, word};
-use crate::{clock, tls};
+use crate::{clock, prefetch, tls};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::sync::atomic::compiler_fence;
@@ -26,6 +26,8 @@ const CLAIMING: usize = 1;
 const NONE: usize = 2;
 /// The thread works for the collector: its calls are not recorded.
 const ASIDE: usize = 3;
+/// Number of slots between the next one and the one to be prefetched.
+const PREFETCH_DISTANCE: u64 = 4;
 /// Values above this are addresses.
 const LAST_MARK: usize = ASIDE;
 
@@ -397,11 +399,20 @@ impl Thread {
     /// Locks out signal handlers while a record is written. `None` in such a handler: its record is counted as dropped.
     #[inline(always)]
     pub(crate) fn hold(&self) -> Option<ThreadLock<'_>> {
-        let claim = self.claim();
+        let held = self.hold_if_free();
+        if held.is_none() {
+            self.entry().bump(entry::REENTRANT);
+        }
+        held
+    }
+
+    /// As [`Self::hold`], but nothing is counted.
+    #[inline(always)]
+    pub(crate) fn hold_if_free(&self) -> Option<ThreadLock<'_>> {
         if self.busy.get() {
-            claim.entry.bump(entry::REENTRANT);
             return None;
         }
+        let claim = self.claim();
         self.busy.set(true);
         // Keeps the compiler from moving stores before the mark that a signal handler tests.
         compiler_fence(Ordering::SeqCst);
@@ -410,6 +421,14 @@ impl Thread {
             ring: &claim.ring,
             entry: &claim.entry,
         })
+    }
+
+    /// Prefetches the slot that it will soon write: a ring does not fit in the first cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_slot(&self) {
+        if let Some(slot) = self.claim().ring.upcoming(PREFETCH_DISTANCE) {
+            prefetch(slot.as_ptr());
+        }
     }
 
     /// Writes one record.

@@ -5,7 +5,7 @@
 //! calls. It copies stack arguments for the real function. A call that is not recorded continues with a jump and leaves
 //! no frame.
 //!
-//! x86-64, System V calling convention.
+//! x86-64, System V calling convention. No wrapped function returns a value in a vector register.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -57,8 +57,10 @@ impl Passage {
 /// Defines a gate: `gate!(fn name, Frame, enter, exit)`.
 ///
 /// `Frame` is `repr(C, align(16))` and begins with the field `passage: Passage`; its other fields belong to the hooks
-/// and are uninitialised. `enter: extern "C" fn(&mut Frame) -> *const c_void` returns the real function's address. The
-/// gate calls `exit: extern "C" fn(&mut Frame)` after the function if `enter` called [`Passage::come_back`].
+/// and are uninitialised. `enter: extern "C" fn(&mut Frame, place: u64) -> *const c_void` returns the real function's
+/// address. The gate calls `exit: extern "C" fn(&mut Frame, result: u64)` after the function if `enter` called
+/// [`Passage::come_back`]. A hook may omit the second argument, which the frame has too: from a register it is there
+/// sooner.
 #[macro_export]
 macro_rules! gate {
     ($(#[$note:meta])* $visible:vis fn $name:ident, $frame:ty, $enter:path, $exit:path) => {
@@ -91,6 +93,7 @@ macro_rules! gate {
                 "mov [rsp + 128], rax",
                 "mov qword ptr [rsp + 136], 0",
                 "mov rdi, rsp",
+                "mov rsi, r11",
                 "call {enter}",
                 "mov r11, rax",
                 "mov rdi, [rsp]",
@@ -115,14 +118,11 @@ macro_rules! gate {
                 "3:",
                 "mov [rsp + 144], rax",
                 "mov [rsp + 152], rdx",
-                "movaps [rsp + 64], xmm0",
-                "movaps [rsp + 80], xmm1",
                 "mov rdi, rsp",
+                "mov rsi, rax",
                 "call {exit}",
                 "mov rax, [rsp + 144]",
                 "mov rdx, [rsp + 152]",
-                "movaps xmm0, [rsp + 64]",
-                "movaps xmm1, [rsp + 80]",
                 "add rsp, {frame}",
                 ".cfi_remember_state",
                 "pop rbp",

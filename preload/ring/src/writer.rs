@@ -6,6 +6,11 @@
 //!
 //! Excluded on purpose: locks, allocation, system calls, any look at a reader.
 
+#![expect(
+    clippy::inline_always,
+    reason = "the path of every traced call, measured in nanoseconds"
+)]
+
 use crate::layout::{entry, milestone_every};
 use crate::record::{CONTINUATION, Domain, Head, MAX_SLOTS, PAYLOAD_WORDS, SLOT_WORDS, TOTALS, totals_index};
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -85,15 +90,26 @@ impl<'m> RingWriter<'m> {
             } else {
                 Head::new(CONTINUATION, 0, (index - first) as u8, 0).with_ordinal(ordinal)
             };
-            if let Some(slot) = self.slots.get((index & self.mask) as usize) {
-                store(&slot[0], header.0);
-                for (to, word) in slot[1..7].iter().zip(words) {
-                    store(to, *word);
-                }
-                store(&slot[7], index + 1);
-            }
+            self.put(index, header, words);
             index += 1;
         }
+        self.publish(first, index, ordinal);
+    }
+
+    #[inline(always)]
+    fn put(&self, index: u64, header: Head, words: &[u64; PAYLOAD_WORDS]) {
+        if let Some(slot) = self.slots.get((index & self.mask) as usize) {
+            store(&slot[0], header.0);
+            for (to, word) in slot[1..7].iter().zip(words) {
+                store(to, *word);
+            }
+            store(&slot[7], index + 1);
+        }
+    }
+
+    /// Publishes the slots from `first` to before `index`, the record with this ordinal.
+    #[inline(always)]
+    fn publish(&self, first: u64, index: u64, ordinal: u64) {
         // Release: pairs with the acquire load of head in `reader`; publishes the slots before the head.
         self.head.store(index, Ordering::Release);
         self.records.store(ordinal + 1, Ordering::Relaxed);
@@ -102,6 +118,23 @@ impl<'m> RingWriter<'m> {
         if (first ^ index) & self.milestone_mask != 0 {
             self.pass(index);
         }
+    }
+
+    /// The slot that becomes the next one after this number of others.
+    #[inline(always)]
+    pub fn upcoming(&self, ahead: u64) -> Option<&[AtomicU64; SLOT_WORDS]> {
+        self.slots
+            .get((self.next.get().wrapping_add(ahead) & self.mask) as usize)
+    }
+
+    /// As [`Self::push`], for a record of one slot.
+    #[inline(always)]
+    pub fn push_slot(&self, head: Head, words: [u64; PAYLOAD_WORDS]) {
+        let (index, ordinal) = (self.next.get(), self.ordinal.get());
+        // Release fence: as in `push`.
+        fence(Ordering::Release);
+        self.put(index, head.with_ordinal(ordinal), &words);
+        self.publish(index, index + 1, ordinal);
     }
 
     /// Relaxed: a milestone publishes no slots; a reader that wants them reads the head.
@@ -191,6 +224,30 @@ impl<'m> EntryWriter<'m> {
         let level = depth.checked_sub(1).filter(|level| *level < entry::CALLS)?;
         let what = self.word(entry::CALL_STACK + level * 3 + 1).load(Ordering::Relaxed);
         Some((Domain((what >> 16) as u8), what as u16))
+    }
+
+    /// Whether a call is open.
+    #[inline]
+    pub fn has_open_call(&self) -> bool {
+        self.word(entry::CALL_DEPTH).load(Ordering::Relaxed) != 0
+    }
+
+    /// As [`Self::open_call`], if no call is open. `what` is its domain << 16 and its operation.
+    #[inline]
+    pub fn open_outermost_call(&self, start: u64, what: u64, correlation: u64) {
+        self.put_call(0, [start, what, correlation]);
+        // Release: as in `open_call`.
+        self.word(entry::CALL_DEPTH).store(1, Ordering::Release);
+    }
+
+    /// As [`Self::close_call`] for the outermost call, with the index of its operation's totals.
+    #[inline]
+    pub fn close_outermost_call(&self, totals: usize, ticks: u64) {
+        self.word(entry::CALL_DEPTH).store(0, Ordering::Relaxed);
+        if let Some([calls, total]) = self.totals.get(totals) {
+            store(calls, calls.load(Ordering::Relaxed).wrapping_add(1));
+            store(total, total.load(Ordering::Relaxed).wrapping_add(ticks));
+        }
     }
 
     /// Pops the innermost call and adds it to the exact totals of its operation.

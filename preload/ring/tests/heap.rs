@@ -73,12 +73,16 @@ impl Heap {
         ring.push(ThreadStart::head(0, Domain::NONE), &start.payload());
         for ordinal in 1..=RECORDS {
             let used = used(ordinal);
-            calls.open_call(ordinal, Domain::HIP, 3, ordinal);
-            ring.push(
-                Head::new(KIND, 0, used as u8, 0),
-                &payload(index as u64, ordinal)[..used],
-            );
-            calls.close_call(Domain::HIP, 3, 1);
+            let (head, payload) = (Head::new(KIND, 0, used as u8, 0), payload(index as u64, ordinal));
+            if used == 1 {
+                calls.open_outermost_call(ordinal, u64::from(Domain::HIP.0) << 16 | 3, ordinal);
+                ring.push_slot(head, payload[0]);
+                calls.close_outermost_call(3, 1);
+            } else {
+                calls.open_call(ordinal, Domain::HIP, 3, ordinal);
+                ring.push(head, &payload[..used]);
+                calls.close_call(Domain::HIP, 3, 1);
+            }
             if ordinal % 8 == 0 {
                 std::thread::yield_now();
             }

@@ -7,7 +7,7 @@
 use super::stub::STUBS;
 use super::{communicators, cooperative, deferred, entry, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx};
-use crate::collector::{self, Call};
+use crate::collector::{self, Call, Plain, PlainCall};
 use crate::guard::{Errno, wall};
 use crate::process;
 use crate::state::{self, word};
@@ -18,7 +18,7 @@ use hip_sys::function::{
     ArgumentLocation, COUNT, Domain, Effect, FUNCTIONS, Function, LaunchAttribute, LaunchConfig, Returns, STACK_WORDS,
 };
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::ApiCall;
+use roctop_ring::record::{ApiCall, Domain as Recorded};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::{CStr, c_char, c_void};
@@ -30,6 +30,9 @@ pub(crate) struct Frame {
     call: MaybeUninit<Call>,
     argument: u64,
     function: MaybeUninit<&'static Function>,
+    /// Of its function, if it is a plain call. Then `plain_call` is written, and the fields above are not.
+    plain: MaybeUninit<Option<&'static Plain>>,
+    plain_call: MaybeUninit<PlainCall>,
 }
 
 gate!(
@@ -219,8 +222,71 @@ fn behind(frame: &Frame) -> Option<(&'static Function, u64, bool)> {
     Some((FUNCTIONS.get(index)?, address, is_ours))
 }
 
+/// For each function whose calls may be plain.
+#[expect(clippy::indexing_slicing, reason = "when this is compiled")]
+static PLAIN: [Option<Plain>; COUNT] = {
+    let mut all = [None; COUNT];
+    let mut index = 0;
+    while index < COUNT {
+        all[index] = plain(&FUNCTIONS[index]);
+        index += 1;
+    }
+    all
+};
+
+const fn plain(function: &Function) -> Option<Plain> {
+    let argument = match function.argument {
+        ArgumentLocation::Register(number) => Some(number),
+        ArgumentLocation::None => None,
+        _ => return None,
+    };
+    let domain = match function.domain {
+        Domain::Hip => Recorded::HIP,
+        Domain::Compiler => Recorded::HIP_COMPILER,
+        _ => return None,
+    };
+    if function.is_special || function.has_site || !matches!(function.stream, ArgumentLocation::None) {
+        return None;
+    }
+    let has_status = matches!(function.returns, Returns::Status);
+    Plain::new(domain, function.op, has_status, argument, function.stack_words)
+}
+
 /// Hook before the real function; returns its address.
-extern "C" fn enter(frame: &mut Frame) -> *const c_void {
+extern "C" fn enter(frame: &mut Frame, place: u64) -> *const c_void {
+    match enter_plain(frame, place as usize) {
+        Some(real) => real as *const c_void,
+        None => enter_any(frame),
+    }
+}
+
+/// The usual case: a plain call that is recorded. `None`, with nothing changed: it is another one. Nothing here panics.
+#[inline(always)]
+fn enter_plain(frame: &mut Frame, index: usize) -> Option<u64> {
+    let (place, plain) = (REAL.get(index)?, PLAIN.get(index)?.as_ref()?);
+    let real = place.load(Ordering::Acquire);
+    // Neither unknown nor with flags.
+    if real.wrapping_sub(1) >= SHARED - 1 {
+        return None;
+    }
+    if !state::is_on(word::HIP) || !control::is_wanted(wanted::HIP_API) {
+        return None;
+    }
+    let thread = thread::existing()?;
+    let here = std::ptr::from_ref(frame) as usize;
+    if thread.hip_frame.get() > here {
+        return None;
+    }
+    let call = collector::enter_plain(thread, plain)?;
+    thread.hip_frame.set(here);
+    frame.plain.write(Some(plain));
+    frame.plain_call.write(call);
+    frame.passage.come_back(u64::from(plain.stack_words));
+    Some(real)
+}
+
+#[inline(never)]
+fn enter_any(frame: &mut Frame) -> *const c_void {
     let Some((function, real, is_ours)) = behind(frame) else {
         return nothing as *const c_void;
     };
@@ -282,6 +348,7 @@ fn record_enter(frame: &mut Frame, function: &'static Function) -> bool {
     thread.begin_origin(number, site);
     frame.call.write(call);
     frame.function.write(function);
+    frame.plain.write(None);
     // A single test, so that other calls pay for neither.
     if function.is_special {
         is_alone |= specially(function, frame);
@@ -321,6 +388,7 @@ fn is_recorded_anyway(frame: &mut Frame, function: &'static Function) -> bool {
     communicators::begin(communication, function.op, &call, |place| fetch(frame, place));
     frame.call.write(call);
     frame.function.write(function);
+    frame.plain.write(None);
     frame.passage.come_back(u64::from(function.stack_words));
     true
 }
@@ -435,16 +503,79 @@ fn fetch_elsewhere(frame: &Frame, place: ArgumentLocation) -> u64 {
 }
 
 /// Hook after the real function.
-extern "C" fn exit(frame: &mut Frame) {
+extern "C" fn exit(frame: &mut Frame, result: u64) {
     // First, so that the rest neither counts for the call nor waits for the counter.
-    let end = clock::now();
+    let Some(end) = clock::counter() else {
+        return exit_by_other_clock(frame);
+    };
+    if !exit_plain(frame, end, result) {
+        exit_any(frame, end);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn exit_by_other_clock(frame: &mut Frame) {
+    exit_any(frame, clock::now());
+}
+
+/// The usual case: a plain call that has not failed. False: it is another one. Nothing here panics.
+#[inline(always)]
+fn exit_plain(frame: &Frame, end: u64, result: u64) -> bool {
+    let Some((plain, call)) = begun_plain(frame) else {
+        return false;
+    };
+    if plain.has_failed(result) || control::is_asked(wanted::ARGUMENTS) || !is_of_this_thread(call.thread) {
+        return false;
+    }
+    if call.thread.cooperative.get() != 0 {
+        return false;
+    }
+    call.thread.hip_frame.set(0);
+    collector::exit_plain(end, call, plain, plain.argument(&frame.passage.registers))
+}
+
+/// The plain call of a frame.
+#[inline(always)]
+fn begun_plain(frame: &Frame) -> Option<(&'static Plain, &PlainCall)> {
+    // SAFETY: the assembly comes to the hook after the function only when `enter` asked for it, and then it wrote this.
+    let plain = unsafe { frame.plain.assume_init() }?;
+    // SAFETY: written beside that.
+    Some((plain, unsafe { frame.plain_call.assume_init_ref() }))
+}
+
+/// False in a forked child that returns from its parent's call: it has no ring for that call.
+#[inline(always)]
+fn is_of_this_thread(thread: &thread::Thread) -> bool {
+    thread::existing().is_some_and(|here| std::ptr::eq(here, thread))
+}
+
+/// Writes what other calls have of a plain call that takes the long path.
+#[cold]
+fn complete(frame: &mut Frame) {
+    let Some((plain, call)) = begun_plain(frame) else {
+        return;
+    };
+    let call = call.call(plain);
+    let Some(function) = FUNCTIONS.get(frame.passage.place as usize) else {
+        return;
+    };
+    frame.argument = fetch(frame, function.argument);
+    frame.call.write(call);
+    frame.function.write(function);
+}
+
+#[inline(never)]
+fn exit_any(frame: &mut Frame, end: u64) {
     wall((), || {
+        if begun_plain(frame).is_some() {
+            complete(frame);
+        }
         // SAFETY: the assembly comes here only when `record_enter` asked for it, and then it wrote the call.
         let call = unsafe { frame.call.assume_init_ref() };
         // SAFETY: as above.
         let function = unsafe { frame.function.assume_init() };
-        // A forked child that returns from its parent's call has no ring for that call.
-        if thread::existing().is_none_or(|thread| !std::ptr::eq(thread, call.thread)) {
+        if !is_of_this_thread(call.thread) {
             return;
         }
         if matches!(function.domain, Domain::Hip | Domain::Compiler) {

@@ -4,7 +4,7 @@
 //! it aborts when two packets find the hardware queue full (`overflow_`, intercept_queue.cpp). Threads therefore wait
 //! when they reserve a packet, and the handler waits if that was not enough.
 
-use super::queue::Queue;
+use super::queue::{Apart, Queue};
 use super::{Hsa, harvest, hsa, ring_wrap};
 use crate::guard::Errno;
 use crate::state::{self, word};
@@ -43,8 +43,9 @@ pub(crate) struct Room {
     taken: AtomicU64,
     /// Slots whose packets were passed on; the newest ones wait for space.
     handed: AtomicU64,
-    /// Packets of the program before this one have space, as far as is known.
-    clear: AtomicU64,
+    /// Packets of the program before this one have space, as far as is known. Threads that reserve packets read it while
+    /// the handler writes the others.
+    clear: Apart<AtomicU64>,
     /// The last packet that shows when it has left.
     marked: AtomicU64,
     /// Number of harvested slots when a wait for more was abandoned.
@@ -65,7 +66,7 @@ impl Room {
             limit: AtomicU64::new(size - size / FREE_PART),
             taken: AtomicU64::new(0),
             handed: AtomicU64::new(0),
-            clear: AtomicU64::new(0),
+            clear: Apart::new(AtomicU64::new(0)),
             marked: AtomicU64::new(0),
             given_up: AtomicU64::new(u64::MAX),
             still: AtomicU64::new(u64::MAX),

@@ -81,7 +81,9 @@ fn lose_until(hsa: &Hsa, queue: &'static Queue, head: u64, missed: impl Fn(u64))
             missed(side.watch.handle());
         }
         side.watch.lose();
-        record(hsa, queue, sequence, span, &Line::through(hsa, queue, &[span]));
+        let mut recorded = Recorded::default();
+        recorded.add(record(hsa, queue, sequence, span, &Line::through(hsa, queue, &[span])));
+        recorded.count(queue);
     }
     queue.tail.store(head, Ordering::Release);
     ended(head - tail);
@@ -339,9 +341,11 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
         };
         let line = Line::through(hsa, queue, spans);
         line.keep(hsa, queue);
+        let mut recorded = Recorded::default();
         for (span, sequence) in spans.iter().zip(tail..) {
-            record(hsa, queue, sequence, *span, &line);
+            recorded.add(record(hsa, queue, sequence, *span, &line));
         }
+        recorded.count(queue);
         // Release: pairs with the handler's acquire; the slots may be reused.
         queue.tail.store(tail + count as u64, Ordering::Release);
         ended(count as u64);
@@ -349,17 +353,43 @@ fn queue_pass(hsa: &Hsa, queue: &'static Queue) -> usize {
     }
 }
 
-fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) {
+/// Dispatches recorded since they were last counted. The words that count them are on cache lines that launching threads
+/// write.
+#[derive(Default)]
+struct Recorded {
+    timed: u64,
+    untimed: u64,
+}
+
+impl Recorded {
+    /// `is_timed` as [`record`] returns it.
+    fn add(&mut self, is_timed: Option<bool>) {
+        self.timed += u64::from(is_timed == Some(true));
+        self.untimed += u64::from(is_timed == Some(false));
+    }
+
+    fn count(&self, queue: &Queue) {
+        queue.count_completed(self.timed + self.untimed, self.untimed);
+        if let Some(process) = process::get() {
+            for (at, by) in [(counter::TIMED, self.timed), (counter::UNTIMED, self.untimed)] {
+                if by > 0 {
+                    process.count(at, by);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the dispatch has a time; `None` if there is no record of it.
+fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) -> Option<bool> {
     // The head was read with acquire; the handler does not touch the slot before the tail moves.
-    let (Some(side), Some(kept)) = (queue.slots.side(sequence), queue.slots.record(sequence)) else {
-        return;
-    };
+    let (side, kept) = (queue.slots.side(sequence)?, queue.slots.record(sequence)?);
     let mut record = kept.kept();
     let before = side.watch.keep_span(span);
     side.watch.free();
     if record.dispatch_id == 0 {
         // It only showed the progress of the hardware.
-        return;
+        return None;
     }
     let ticks = span;
     // Times of the signal's previous dispatch are not times of this one.
@@ -381,11 +411,6 @@ fn record(hsa: &Hsa, queue: &Queue, sequence: u64, span: [u64; 2], line: &Line) 
     kept.take();
     collector::dispatch(&record, flags);
     kept.free();
-    queue.completed(Some(sequence), &record);
-    if !is_timed {
-        queue.untimed();
-    }
-    if let Some(process) = process::get() {
-        process.count(if is_timed { counter::TIMED } else { counter::UNTIMED }, 1);
-    }
+    queue.completed(sequence, &record);
+    Some(is_timed)
 }

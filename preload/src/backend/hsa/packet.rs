@@ -570,8 +570,7 @@ fn behind(packet: &Packet) -> Packet {
 fn untimed(queue: &Queue, record: Dispatch) {
     harvest::began_unseen();
     queue.submitted(None, &record);
-    queue.completed(None, &record);
-    queue.untimed();
+    queue.count_completed(1, 1);
     if let Some(process) = process::get() {
         process.count(counter::UNTIMED, 1);
     }

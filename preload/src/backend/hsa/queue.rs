@@ -5,12 +5,13 @@
 use super::agent::Agent;
 use super::backpressure::Room;
 use super::packet::Handed;
-use super::slots::{Slots, prefetch};
+use super::slots::Slots;
 use super::wide::Wide;
 use super::witness::Witnesses;
 use super::{Hsa, hsa, probe};
 use crate::clock;
 use crate::level::{self, Level, Reason};
+use crate::prefetch;
 use crate::process::Process;
 use core::cell::UnsafeCell;
 use hsa_sys::abi::{Packet, Queue as HsaQueue};
@@ -232,22 +233,23 @@ impl Queue {
         }
     }
 
-    /// Counts a completed dispatch.
+    /// A dispatch is not in flight any more. [`Self::count_completed`] counts it.
     #[inline]
-    pub(crate) fn completed(&self, sequence: Option<u64>, record: &Dispatch) {
-        let Some(words) = self.words else { return };
-        if let Some([submit, ..]) = sequence.and_then(|sequence| slot(words, sequence)) {
+    pub(crate) fn completed(&self, sequence: u64, record: &Dispatch) {
+        if let Some([submit, ..]) = self.words.and_then(|words| slot(words, sequence)) {
             // Only if the slot still belongs to this dispatch.
             let _ = submit.compare_exchange(record.submit.max(1), 0, Ordering::AcqRel, Ordering::Relaxed);
         }
-        // Both the handler (without a slot) and the harvester come here, so these are atomic additions.
-        add(words, place::COMPLETED);
     }
 
-    /// Counts a completed dispatch without a time.
-    pub(crate) fn untimed(&self) {
-        if let Some(words) = self.words {
-            add(words, place::UNTIMED);
+    /// Counts completed dispatches, and those of them without a time.
+    pub(crate) fn count_completed(&self, count: u64, untimed: u64) {
+        let Some(words) = self.words else { return };
+        // Both the handler (without a slot) and the harvester come here, so these are atomic additions.
+        for (at, by) in [(place::COMPLETED, count), (place::UNTIMED, untimed)] {
+            if let Some(word) = words.get(at).filter(|_| by > 0) {
+                word.fetch_add(by, Ordering::Release);
+            }
         }
     }
 
@@ -271,13 +273,6 @@ impl Queue {
 fn slot(words: Words<'static>, sequence: u64) -> Option<&'static [AtomicU64; place::SLOT_WORDS]> {
     let at = place::HEADER + sequence as usize % place::SLOTS * place::SLOT_WORDS;
     words.get(at..)?.first_chunk()
-}
-
-#[inline]
-fn add(words: Words<'static>, at: usize) {
-    if let Some(word) = words.get(at) {
-        word.fetch_add(1, Ordering::Release);
-    }
 }
 
 const PLACES: usize = 1024;

@@ -3,7 +3,7 @@
 //! Signals are plain memory visible to the host and all GPUs, in the packet processor's format: no object of the
 //! run-time, no event, no interrupt. Their handles must never be passed to a function of the run-time.
 
-#![expect(unsafe_code, reason = "zeroed memory, prefetching")]
+#![expect(unsafe_code, reason = "zeroed memory")]
 
 mod pages;
 mod source;
@@ -15,6 +15,7 @@ use super::Hsa;
 use super::agent::Agent;
 use super::signal::Watch;
 use crate::level::{self, Level, Reason};
+use crate::prefetch;
 use hsa_sys::abi::{Agent as AgentHandle, SignalHandle};
 use roctop_ring::flight::{FlightFile, PAGE, SLOT_WORDS, SlotWriter, State, is_reckoned, keep_point, keep_reckoned};
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -287,16 +288,4 @@ impl Slots {
             prefetch(last);
         }
     }
-}
-
-/// Prefetches memory for writing. The address need not exist.
-#[inline(always)]
-pub(crate) fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and faults at no address; a processor without this one takes it as no operation.
-    unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }

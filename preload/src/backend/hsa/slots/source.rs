@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "signals in memory, functions of the run-time")]
 
 use super::super::{Hsa, witness};
-use super::prefetch;
 use crate::level::{self, Level, Reason};
+use crate::prefetch;
 use hsa_sys::abi::{SIGNAL_GPU_ONLY, SIGNAL_USER, Signal, SignalHandle};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::sync::OnceLock;
