@@ -1,11 +1,12 @@
 //! Cost of a traced call beside the same program untraced, on each available run-time.
 //!
 //! `cargo bench --bench cost [-- RELEASE…]` prints the minimum and median time per call over interleaved rounds of
-//! `tests/apps/launch_loop` and `raw_hsa cost` on the emulated GPU: untraced, with a tool that does nothing
+//! `tests/apps/launch_loop`, `launch_streams` and `raw_hsa cost` on the emulated GPU: untraced, with a tool that does nothing
 //! (`tests/apps/libempty_tool.c`: the cost of any profiler that uses HSA's queues and HIP's callback), and recorded
 //! from each source, and by the flight recorder with two conditions on every record. Compare differences and ratios, not absolute numbers. It then prints, from the emulated GPU's own
 //! log, the number of concurrent kernels and the gaps between kernels, untraced and recorded. A release other than
-//! 5.2.3 is measured if `tests/runtimes/fetch` has unpacked it.
+//! 5.2.3 is measured if `tests/runtimes/fetch` has unpacked it. `--streams` measures only the launches of several threads into
+//! several streams; their rows have the rate of all threads, too, as a part of the untraced one.
 
 #[path = "cost/overlap.rs"]
 mod overlap;
@@ -37,13 +38,37 @@ struct Line {
 
 const LOOP: &[&str] = &["launch_loop", "--csv", "20000", "1000"];
 const CALLS: &[&str] = &["raw_hsa", "cost"];
+/// Launches of 1, 8 and 16 threads into 4, 4 and 16 streams each.
+const STREAMS: [&[&str]; 3] = [
+    &["launch_streams", "--csv", "1", "4", "1000", "300"],
+    &["launch_streams", "--csv", "8", "4", "500", "60"],
+    &["launch_streams", "--csv", "16", "16", "500", "15"],
+];
 const SOURCES: &[&str] = &[
     "--dispatch-source=auto",
     "--dispatch-source=hsa",
     "--dispatch-source=hip",
     "--keep=30s --on=dur(empty)>1s --on=error(hip*)",
 ];
-const LINES: [Line; 6] = [
+const LINES: [Line; 9] = [
+    Line {
+        what: "host_1x4",
+        title: "launch of 1 thread into 4 streams",
+        program: STREAMS[0],
+        options: &["--dispatch-source=auto", "--sites=off"],
+    },
+    Line {
+        what: "host_8x4",
+        title: "launches of 8 threads into 4 streams each",
+        program: STREAMS[1],
+        options: &["--dispatch-source=auto"],
+    },
+    Line {
+        what: "host_16x16",
+        title: "launches of 16 threads into 16 streams each",
+        program: STREAMS[2],
+        options: &["--dispatch-source=auto"],
+    },
     Line {
         what: "hipGetDevice",
         title: "cheap call of HIP",
@@ -103,13 +128,21 @@ fn main() {
         releases.peek().is_none() || releases.any(|word| word == release)
     };
     let rigs: Vec<Rig> = RELEASES.into_iter().filter(chosen).filter_map(Rig::new).collect();
+    let is_only_streams = words.iter().any(|word| word == "--streams");
+    let programs: Vec<&[&str]> = if is_only_streams {
+        STREAMS.to_vec()
+    } else {
+        [LOOP, CALLS].into_iter().chain(STREAMS).collect()
+    };
     println!("| run-time | what | how | min / median ns | added (min) |");
     println!("| --- | --- | --- | --- | --- |");
     for rig in &rigs {
-        rig.costs();
+        rig.costs(&programs);
     }
-    println!();
-    overlap::print(&rigs);
+    if !is_only_streams {
+        println!();
+        overlap::print(&rigs);
+    }
 }
 
 impl Rig {
@@ -143,10 +176,10 @@ impl Rig {
         })
     }
 
-    fn costs(&self) {
+    fn costs(&self, programs: &[&'static [&'static str]]) {
         let mut best: BTreeMap<(&str, Mode), (f64, Vec<f64>)> = BTreeMap::new();
         for _ in 0..ROUNDS {
-            for program in [LOOP, CALLS] {
+            for &program in programs {
                 let options = LINES
                     .iter()
                     .find(|line| line.program == program)
@@ -164,7 +197,7 @@ impl Rig {
                 }
             }
         }
-        for line in &LINES {
+        for line in LINES.iter().filter(|line| programs.contains(&line.program)) {
             let Some((plain, _)) = best.get(&(line.what, Mode::Plain)).cloned() else {
                 println!("| {} | {} | not measured | | |", self.release, line.title);
                 continue;
@@ -180,8 +213,13 @@ impl Rig {
                     Mode::Recorded(option) => option,
                 };
                 let added = least - plain;
+                let rate = if STREAMS.contains(&line.program) {
+                    format!(", {:.2} × the rate", plain / least)
+                } else {
+                    String::new()
+                };
                 println!(
-                    "| {} | {} | {how} | {least:.0} / {:.0} | {added:+.0} ns |",
+                    "| {} | {} | {how} | {least:.0} / {:.0} | {added:+.0} ns{rate} |",
                     self.release,
                     line.title,
                     middle(medians)

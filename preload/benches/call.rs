@@ -3,7 +3,8 @@
 //! `cargo build -p roctop-preload --lib --profile collector && cargo bench -p roctop-preload --bench call`. Programs in C
 //! call a stand-in for HIP with the collector preloaded; `ROCTOP_PRELOAD_SO` names another one. Rounds of all cases are
 //! interleaved, and times are the thread's own processor time: on a shared machine the ratios count, not the
-//! nanoseconds. LTTng-UST is measured where it is installed and this user may run its session daemon. Nothing is asserted.
+//! nanoseconds. LTTng-UST is measured where it is installed and this user may run its session daemon. Then it shows what a
+//! site adds to a call, from C and from Python. Nothing is asserted.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use roctop_ring::session::{control, source, wanted};
@@ -13,6 +14,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const ROUNDS: &str = "60";
+const SITE_ROUNDS: &str = "200";
+
+/// Cases of `sites.c` and `sites.py`, and what they are.
+const C_CASES: [(&str, &str); 6] = [
+    ("main", "site of a call from main, added"),
+    ("deep8", "  8 calls deep"),
+    ("deep16", "  16 calls deep"),
+    ("deep30", "  30 calls deep"),
+    ("lines40", "  40 lines that share one wrapper"),
+    ("other", "  a function without sites"),
+];
+const PYTHON_CASES: [(&str, &str); 5] = [
+    ("python2", "site of a call from Python, added: 2 Python frames"),
+    ("python4", "  4 Python frames"),
+    ("python8", "  8 Python frames"),
+    ("python12", "  12 Python frames"),
+    ("python30", "  30 Python frames"),
+];
 
 fn main() {
     // `cargo test --benches` only asks whether this runs.
@@ -49,6 +68,17 @@ fn main() {
     let callback = run(traced(&tracer).args([ROUNDS, "tracer"]));
     let empty = run(Command::new(&tracer).args([ROUNDS, "empty"]));
     print(&calls, &off, &callback, &empty);
+    place.control(source::AUTO);
+    if let Some([program, library]) = place.sites() {
+        print_sites(&run(traced(&program).arg(SITE_ROUNDS)), &C_CASES);
+        let mut python = traced(Path::new("python3"));
+        python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/c/sites.py"));
+        python.arg(library).arg(SITE_ROUNDS);
+        match python.output() {
+            Ok(output) if output.status.success() => print_sites(&times(&output.stdout), &PYTHON_CASES),
+            _ => println!("sites of Python: skipped, needs python3 with ctypes"),
+        }
+    }
     match peer {
         Ok(_) if calls.has("pair") => {}
         Ok(_) => println!("LTTng-UST: skipped, its session did not enable the events"),
@@ -112,7 +142,7 @@ fn print(calls: &Times, off: &Times, callback: &Times, empty: &Times) {
     added("switched off by the viewer, added", calls, "paused", "1 ns");
     added("loaded without a session, added", off, "call", "1 ns");
     let (apart, added) = (calls.of("apart"), calls.of("added"));
-    let lower = calls.quarter("added");
+    let lower = calls.percentile("added", 25);
     let share = format!("{:.2} / {:.2} %", 100.0 * lower / apart[1], 100.0 * added[1] / apart[1]);
     println!(
         "{:<58} {lower:>9.2} {:>9.2} {share:>24}  0.5 %",
@@ -140,6 +170,26 @@ fn print(calls: &Times, off: &Times, callback: &Times, empty: &Times) {
     }
 }
 
+/// What sites add, at the 10th percentile and the median.
+fn print_sites(times: &Times, cases: &[(&str, &str)]) {
+    for (case, name) in cases {
+        let (on, off) = (format!("{case}_on"), format!("{case}_off"));
+        if !times.has(&on) {
+            continue;
+        }
+        let added = [10, 50].map(|percent| times.percentile(&on, percent) - times.percentile(&off, percent));
+        let bar = match *case {
+            "other" => "0 ns",
+            _ if case.starts_with("python") => "40 ns",
+            _ => "15 ns",
+        };
+        println!(
+            "{name:<58} {:>+9.2} {:>+9.2} {:>24}  {bar}",
+            added[0], added[1], "10th percentile, median"
+        );
+    }
+}
+
 /// Nanoseconds by case, sorted.
 struct Times(BTreeMap<String, Vec<f64>>);
 
@@ -152,17 +202,22 @@ impl Times {
         let times = &self.0[case];
         [times[0], times[times.len() / 2]]
     }
-    fn quarter(&self, case: &str) -> f64 {
+    fn percentile(&self, case: &str, percent: usize) -> f64 {
         let times = &self.0[case];
-        times[times.len() / 4]
+        times[times.len() * percent / 100]
     }
 }
 
 fn run(command: &mut Command) -> Times {
     let output = command.stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", output.status);
+    times(&output.stdout)
+}
+
+/// The times that a program printed.
+fn times(printed: &[u8]) -> Times {
     let mut times = BTreeMap::<String, Vec<f64>>::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in String::from_utf8_lossy(printed).lines() {
         let (case, time) = line.split_once(' ').unwrap();
         times.entry(case.to_owned()).or_default().push(time.parse().unwrap());
     }
@@ -238,6 +293,16 @@ impl BenchDir {
             Ok(output) => Err(first_error(&output.stderr)),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// The program and the library that time calls with sites. Needs the stand-in for release 7.
+    fn sites(&self) -> Option<[PathBuf; 2]> {
+        let folder = self.0.display();
+        let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+        let links = [search.as_str(), "-l:libamdhip64.so.7", path.as_str()];
+        let program = self.compile("sites.c", "sites", &links).ok()?;
+        let as_library = [&["-shared", "-fPIC"], &links[..]].concat();
+        Some([program, self.compile("sites.c", "libsites.so", &as_library).ok()?])
     }
 
     /// The program with its stand-in for a release of HIP.

@@ -12,6 +12,12 @@ __attribute__((noinline)) int stub_plain(int *device) {
   return 0;
 }
 
+// A call that has a site.
+int hipMalloc(void **memory, size_t bytes) {
+  *memory = (void *)bytes;
+  return 0;
+}
+
 #ifdef TRACER
 // hip_api_data_t of 6.x: the arguments, then the tool's words.
 struct Data { uint64_t correlation; char arguments[1512]; uint64_t enter, phase_data; Phase on_enter, on_exit; };
