@@ -534,7 +534,9 @@ impl Spill {
         }
         let begin = self.end.fetch_add(packed.len() as u64, Ordering::Relaxed);
         self.file.write_all_at(&packed, begin)?;
-        blocks.iter_mut().for_each(|block| block.at += begin);
+        for block in &mut blocks {
+            block.at += begin;
+        }
         Ok(Run { blocks, last })
     }
 }
