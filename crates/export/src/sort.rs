@@ -152,8 +152,10 @@ impl<T: Entry> Sorter<T> {
         self.settle(0)?;
         self.hold_chunk();
         let runs = self.runs;
+        let mut held = joined(self.chunks, self.next);
+        held.sort_by_key(T::key);
         Ok(Sorted {
-            held: joined(self.chunks, self.next),
+            held,
             spilled: self.spill.map(|spill| Arc::new(Spilled { spill, runs })),
             count: self.count,
             place: Some(self.place),
@@ -161,14 +163,12 @@ impl<T: Entry> Sorter<T> {
     }
 }
 
-/// The entries of a run, sorted.
+/// The entries of a run.
 fn joined<T: Entry>(chunks: Vec<Chunk<T>>, count: usize) -> Vec<T> {
     let mut entries = Vec::with_capacity(count);
     for chunk in chunks {
         chunk(&mut entries);
     }
-    // Chunks are nearly sorted, which a stable sort makes use of.
-    entries.sort_by_key(T::key);
     entries
 }
 
@@ -510,18 +510,21 @@ impl Spill {
         })
     }
 
-    /// Writes a run, with one write: threads that write to a file wait for each other.
+    /// Sorts entries and writes them as a run, with one write: threads that write to a file wait for each other.
     fn write<T: Entry>(&self, entries: &[T]) -> io::Result<Run<T::Key>> {
-        let last = entries.last().map(T::key).ok_or(io::ErrorKind::InvalidInput)?;
+        let mut order: Vec<(T::Key, &T)> = entries.iter().map(|entry| (entry.key(), entry)).collect();
+        // Chunks are nearly sorted, which a stable sort makes use of.
+        order.sort_by(|a, b| a.0.cmp(&b.0));
+        let (last, _) = order.last().ok_or(io::ErrorKind::InvalidInput)?;
         let (mut blocks, mut packed) = (Vec::new(), Vec::new());
         let mut block = Vec::with_capacity(BLOCK_BYTES + 4096);
         let mut first = 0;
-        for (at, entry) in entries.iter().enumerate() {
+        for (at, (_, entry)) in order.iter().enumerate() {
             block = postcard::to_extend(entry, block).map_err(io::Error::other)?;
-            if block.len() >= BLOCK_BYTES || at + 1 == entries.len() {
+            if block.len() >= BLOCK_BYTES || at + 1 == order.len() {
                 let compressed = lz4_flex::block::compress(&block);
                 blocks.push(Block {
-                    first: entries[first].key(),
+                    first: order[first].0.clone(),
                     at: packed.len() as u64,
                     packed: compressed.len(),
                     bytes: block.len(),
@@ -537,7 +540,10 @@ impl Spill {
         for block in &mut blocks {
             block.at += begin;
         }
-        Ok(Run { blocks, last })
+        Ok(Run {
+            blocks,
+            last: last.clone(),
+        })
     }
 }
 
