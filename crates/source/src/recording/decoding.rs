@@ -27,7 +27,7 @@ const MAX_AHEAD: usize = 8;
 const MAX_PATIENCE: u32 = 64;
 
 /// Takes output, and the bytes of the recording that were read since the output before.
-pub(super) type Emit<'a> = dyn FnMut(&mut Output, u64) + 'a;
+type Emit<'a> = dyn FnMut(&mut Output, u64) + 'a;
 
 impl Merged<'_> {
     /// Decodes everything that may overlap `span` and passes each batch of items to `take`.
@@ -124,8 +124,10 @@ impl Merged<'_> {
     ) -> Result<Replay> {
         let (decoded, outputs) = sync_channel::<(Output, u64)>(MAX_AHEAD);
         let (empty, spares) = channel::<Output>();
-        // In order of appearance among all items, no block can be decoded on its own.
-        let forks = lock(decoder).is_by_kind().then(Forks::default);
+        // Among names that come between the records, or in order of appearance among all items, no block can be decoded on
+        // its own.
+        let is_apart = self.has_facts_apart() && lock(decoder).is_by_kind();
+        let forks = is_apart.then(Forks::default);
         thread::scope(|scope| {
             let decoding = scope.spawn(move || {
                 self.decode_in_order(decoder, span, forks.as_ref(), &mut |output, bytes| {
@@ -175,12 +177,12 @@ impl Merged<'_> {
     }
 }
 
-pub(super) fn lock(decoder: &Mutex<Decoder>) -> MutexGuard<'_, Decoder> {
+fn lock(decoder: &Mutex<Decoder>) -> MutexGuard<'_, Decoder> {
     decoder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes blocks in their order.
-pub(super) struct InOrder<'a> {
+struct InOrder<'a> {
     decoder: &'a Mutex<Decoder>,
     forks: Option<&'a Forks>,
     output: Output,
@@ -258,7 +260,7 @@ impl RawSink for InOrder<'_> {
 
 /// Forks of the decoder for the threads that read.
 #[derive(Default)]
-pub(super) struct Forks(Mutex<State>);
+struct Forks(Mutex<State>);
 
 #[derive(Default)]
 struct State {

@@ -191,6 +191,11 @@ differ",
         threads.max().unwrap_or(1)
     }
 
+    /// Whether all names are in files of facts, which are read before the records.
+    pub(super) fn has_facts_apart(&self) -> bool {
+        self.parts.iter().all(|part| part.recording.has_facts_apart())
+    }
+
     /// Delivers everything that may overlap `span`; `read` receives the number of bytes that are done, in steps.
     pub fn deliver(&self, span: Option<Span>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
         self.deliver_prepared(span, read, &|_, head, payload| as_it_is(head, payload), sink)

@@ -47,6 +47,11 @@ impl Recording {
         self.threads
     }
 
+    /// Whether names are in files of facts: before layout 2 they were among the records.
+    pub(super) const fn has_facts_apart(&self) -> bool {
+        self.format >= 2
+    }
+
     /// Opens the recording at `path`. It reads the manifest and lists the files.
     ///
     /// Errors: there is no recording, or it has a later layout.
@@ -362,7 +367,7 @@ impl Recording {
                 },
             ))
         };
-        let segments = self.format < 2 || probe(Kind::RECORDS) || probe(Kind::NOW);
+        let segments = !self.has_facts_apart() || probe(Kind::RECORDS) || probe(Kind::NOW);
         self.deliver_by_process(want, read, sink, &mut replay)?;
         for file in self.files.iter().filter(|file| segments && !Self::is_facts(file)) {
             let opened = File::open(file)?;
