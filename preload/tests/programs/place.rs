@@ -5,6 +5,7 @@ use roctop_ring::session::{CONTROL, CONTROL_BYTES, control};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder on tmpfs that goes with the test: session, programs, links.
@@ -102,18 +103,40 @@ impl Drop for TestDir {
     }
 }
 
-/// The collector as cargo built it for these tests.
+/// The collector with debug assertions, built from the sources beside these tests.
+///
+/// Cargo builds a library that is only a `cdylib` for no test. A package that is also an `rlib` has no link-time
+/// optimisation, so the tests build the library themselves: once in each test process, in their own target folder.
 pub(crate) fn library() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(build).clone()
+}
+
+fn build() -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let deps = own.parent().unwrap();
-    let found = [
-        deps.join("libroctop_preload.so"),
-        deps.parent().unwrap().join("libroctop_preload.so"),
-    ];
-    found
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("the collector's library beside the test")
+    let profile_folder = own.ancestors().nth(2).unwrap();
+    let profile = match profile_folder.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        other => other,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--offline",
+            "--lib",
+            "--package",
+            "roctop-preload",
+        ])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(profile_folder.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    profile_folder.join("libroctop_preload.so")
 }
 
 /// The collector as it is shipped, where it was built; else as cargo built it for these tests.
