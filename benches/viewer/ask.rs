@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::live::{WARM, quantiles, with_program};
+use crate::live::{RATE, WARM, quantiles, with_program};
 
 /// A question of each kind, narrow and wide.
 const QUESTIONS: [&str; 9] = [
@@ -63,7 +63,7 @@ pub(crate) fn table() -> Result<()> {
     );
     println!("| question | answered in | lost |");
     println!("| --- | --- | --- |");
-    with_program(|session, orders| {
+    with_program(RATE, |session, orders| {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
         let ingest = Ingest::start(
             Live::new(session.path()),

@@ -28,7 +28,8 @@ const LOAD: Load = Load {
     streams: 8,
     sites: 0,
 };
-const RATE: u64 = 1_000_000;
+/// Records per second of a program that is drawn.
+pub(crate) const RATE: u64 = 1_000_000;
 pub(crate) const WARM: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(10);
 const KEYS: usize = 200;
@@ -79,14 +80,14 @@ pub(crate) fn write(file: &RingFile, load: &Load, rate: u64, began: Instant, ord
     orders.stopped.store(true, Ordering::Release);
 }
 
-/// Runs `look` while the program writes.
-pub(crate) fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
+/// Runs `look` while the program writes `rate` records a second.
+pub(crate) fn with_program<T>(rate: u64, look: impl FnOnce(&SessionDir, &Orders) -> Result<T>) -> Result<T> {
     let session = SessionDir::create()?;
     let began = Instant::now();
     let file = program::make(session.path(), &LOAD, boottime(), 1)?;
     let orders = Orders::default();
     let result = std::thread::scope(|scope| {
-        scope.spawn(|| write(&file, &LOAD, RATE, began, &orders));
+        scope.spawn(|| write(&file, &LOAD, rate, began, &orders));
         let result = look(&session, &orders);
         orders.stop.store(true, Ordering::Relaxed);
         result
@@ -97,8 +98,8 @@ pub(crate) fn with_program<T>(look: impl FnOnce(&SessionDir, &Orders) -> Result<
 
 /// The least work that a viewer could do, equally often: the same slots copied by the same rule, and of each record
 /// begin, end and one count. On a separate thread, so that it includes this machine's sleeps and wake-ups.
-fn floor() -> Result<()> {
-    with_program(|session, orders| {
+fn floor(rate: u64) -> Result<()> {
+    with_program(rate, |session, orders| {
         let ring = session.path().join(ring_name(std::process::id(), 1, 0));
         let mut reader = Reader::open(std::fs::File::open(ring)?)?;
         let mut least = Least::default();
@@ -126,8 +127,8 @@ fn floor() -> Result<()> {
 }
 
 /// The viewer without a screen, in this process.
-fn without_drawing() -> Result<()> {
-    with_program(|session, orders| {
+fn without_drawing(rate: u64) -> Result<()> {
+    with_program(rate, |session, orders| {
         let store = Arc::new(Mutex::new(Store::new(Options::default())));
         let ingest = Ingest::start(
             Live::new(session.path()),
@@ -170,7 +171,7 @@ fn without_drawing() -> Result<()> {
 
 /// The real viewer in a terminal of 120x36, first under load and then idle.
 fn with_drawing(viewer: &str, name_of_it: &str) -> Result<()> {
-    with_program(|session, orders| {
+    with_program(RATE, |session, orders| {
         let name = session.path().file_name().and_then(|name| name.to_str());
         let mut terminal = Terminal::start(viewer, &["attach", name.context("a session's name")?])?;
         let pid = terminal.pid();
@@ -244,11 +245,23 @@ pub(crate) fn table(others: &[&str]) -> Result<()> {
     );
     println!("| viewer | records/s | of a core | bar | help opened, closed | another view | lost |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
-    floor()?;
-    without_drawing()?;
+    floor(RATE)?;
+    without_drawing(RATE)?;
     with_drawing(env!("CARGO_BIN_EXE_roctop"), "")?;
     for other in others {
         with_drawing(other, &format!(", {other}"))?;
+    }
+    Ok(())
+}
+
+/// Prints the table without a screen, at other rates.
+pub(crate) fn rates(rates: &[u64]) -> Result<()> {
+    println!("\n64 rings, 10 000 kernels, calls and dispatches by turns; one more thread writes them.\n");
+    println!("| viewer | records/s | of a core | | | | lost |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for &rate in rates {
+        floor(rate)?;
+        without_drawing(rate)?;
     }
     Ok(())
 }

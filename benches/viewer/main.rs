@@ -1,6 +1,6 @@
 //! Cost of reading, decoding, storing and showing records: `cargo bench --bench viewer`. Prints targets and results.
 //!
-//! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- ask`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
+//! `-- reader [LOAD]`, `-- live [VIEWER…]`, `-- rates [RECORDS/S…]`, `-- ask`, `-- hour [RECORDS [MIB]]` print one table each; an hour at a million records per
 //! second is `-- hour 3600000000`, and MIB is the bound of the store's memory. `-- line [SECONDS] [tcp]` shows the demo over a
 //! slow line; with `tcp` in a network namespace whose limits apply. `-- job` records eight ranks of a job. `-- digest [RECORDS]` only reads,
 //! decodes and stores, for a profiler. `-- open [GB]` opens recordings of that size; `ROCTOP_BENCH_PLACE` is where they are made,
@@ -41,6 +41,10 @@ fn main() -> anyhow::Result<()> {
     }
     if matches!(which, "" | "live") {
         live::table(if which == "live" { &rest } else { &[] })?;
+    }
+    if which == "rates" {
+        let rates = rest.iter().map(|word| word.parse()).collect::<Result<Vec<u64>, _>>()?;
+        live::rates(if rates.is_empty() { &[5_000_000] } else { &rates })?;
     }
     if matches!(which, "" | "ask") {
         ask::table()?;

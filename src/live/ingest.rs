@@ -464,7 +464,7 @@ impl Drainer {
                 progress = self.live.poll(now, into)?;
                 drains += 1;
             }
-            self.live.settle(now, into)?;
+            self.live.end(now, into)?;
         }
         Ok(progress)
     }

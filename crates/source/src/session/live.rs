@@ -275,8 +275,18 @@ impl Live {
         }
     }
 
-    /// Detects processes that are gone and delivers the rest of their records. A reader calls this last.
-    pub fn settle(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
+    /// Delivers what a reader that stops would miss: the rest of processes that are gone, and the counters of the others.
+    /// With those, viewers count what was overwritten since the last reading.
+    pub fn end(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
+        let progress = self.settle(now, sink)?;
+        for process in &self.alive {
+            self.state_of(*process, sink)?;
+        }
+        Ok(progress)
+    }
+
+    /// Detects processes that are gone and delivers the rest of their records.
+    fn settle(&mut self, now: Nanos, sink: &mut dyn RawSink) -> io::Result<Progress> {
         let mut progress = Progress::default();
         let gone = self.alive.iter().copied().filter(|process| self.is_gone(*process));
         let gone: Vec<ProcessId> = gone.collect();
@@ -655,5 +665,77 @@ impl Sink for BufferedRecords {
         if !self.is_late {
             self.lost.push((self.thread(thread), records));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+    use super::*;
+    use crate::session::SessionDir;
+    use roctop_ring::layout::Spec;
+    use roctop_ring::map::RingFile;
+    use roctop_ring::record::{ApiCall, Domain};
+    use roctop_ring::session::ring_name;
+
+    /// Records that were read, that were overwritten, and that were overwritten before the last counters.
+    #[derive(Default)]
+    struct Noted {
+        read: u64,
+        lost: u64,
+        counted: u64,
+    }
+
+    impl RawSink for Noted {
+        fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
+            match raw {
+                Raw::Record(..) => self.read += 1,
+                Raw::Lost(_, records) => self.lost += records,
+                Raw::Counters(_) => self.counted = self.lost,
+                _ => {}
+            }
+        }
+
+        fn records(&mut self, _: ProcessId, _: Thread, slots: &[Slot]) {
+            self.read += slots.len() as u64;
+        }
+    }
+
+    #[test]
+    fn what_was_overwritten_last_is_counted_at_the_end() {
+        let session = SessionDir::create().unwrap();
+        let spec = Spec {
+            ordinal: 0,
+            rings: vec![64],
+            facts: 16,
+            strings: 16,
+            string_bytes: 256,
+        };
+        let header = Header {
+            pid: std::process::id(),
+            start_ticks: 1,
+            ..Header::default()
+        };
+        let name = ring_name(header.pid, 1, 0);
+        let file = RingFile::create(session.path(), &name, &spec, header).unwrap();
+        let claim = file.claim(0, 7, 1, [0; 2]).unwrap();
+        let mut live = Live::new(session.path());
+        let mut noted = Noted::default();
+        live.poll(1, &mut noted).unwrap();
+        for number in 0..1000 {
+            let call = ApiCall {
+                start: number,
+                end: number + 1,
+                ..ApiCall::default()
+            };
+            claim.ring.push(ApiCall::head(0, Domain::HIP), &call.payload());
+        }
+        live.poll(2, &mut noted).unwrap();
+        // The counters were read a moment before.
+        assert_eq!((noted.read + noted.lost, noted.counted), (1000, 0));
+        live.end(3, &mut noted).unwrap();
+        assert!(noted.lost > 900 && noted.counted == noted.lost);
+        session.remove().unwrap();
     }
 }
