@@ -9,7 +9,7 @@ use roctop::session::start_of;
 use roctop_ring::session::ENV_SESSION;
 
 use crate::live::{Orders, WARM, write};
-use crate::program::{self, Load};
+use crate::program::{self, Load, Writer};
 
 /// First argument of a rank's program.
 pub(crate) const RANK: &str = "rank";
@@ -37,7 +37,7 @@ pub(crate) fn run_rank() -> Result<()> {
     let file = program::make(session.as_ref(), &LOAD, boottime(), own)?;
     let orders = Orders::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| write(&file, &LOAD, RATE, began, &orders));
+        scope.spawn(|| write(Writer::new(&file, &LOAD), RATE, began, &orders));
         std::thread::sleep(WARM + MEASURED + WARM);
         orders.stop();
     });
@@ -45,7 +45,7 @@ pub(crate) fn run_rank() -> Result<()> {
 }
 
 /// CPU time of a process's threads by name.
-fn thread_times(pid: u32) -> Result<Vec<(String, Duration)>> {
+pub(crate) fn thread_times(pid: u32) -> Result<Vec<(String, Duration)>> {
     let mut all = Vec::new();
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         let task = task?.path();

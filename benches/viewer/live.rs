@@ -10,7 +10,6 @@ use roctop::clocks::{boottime, of_process, of_thread};
 use roctop::live::ingest::{Gauging, Ingest, Symbols};
 use roctop::model::{Fresh, Options, Store};
 use roctop::session::{Live, SessionDir};
-use roctop_ring::map::RingFile;
 use roctop_ring::reader::{Ended, Reader};
 use roctop_ring::session::ring_name;
 
@@ -53,12 +52,16 @@ impl Orders {
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
+
+    /// Records written so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
 }
 
 /// Writes `rate` records a second: each millisecond those that are due.
-pub(crate) fn write(file: &RingFile, load: &Load, rate: u64, began: Instant, orders: &Orders) {
+pub(crate) fn write(mut writer: Writer<'_>, rate: u64, began: Instant, orders: &Orders) {
     let most_at_once = rate / 20;
-    let mut writer = Writer::new(file, load);
     let (mut done, mut skipped) = (0, 0);
     while !orders.stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(1));
@@ -87,7 +90,7 @@ pub(crate) fn with_program<T>(rate: u64, look: impl FnOnce(&SessionDir, &Orders)
     let file = program::make(session.path(), &LOAD, boottime(), 1)?;
     let orders = Orders::default();
     let result = std::thread::scope(|scope| {
-        scope.spawn(|| write(&file, &LOAD, rate, began, &orders));
+        scope.spawn(|| write(Writer::new(&file, &LOAD), rate, began, &orders));
         let result = look(&session, &orders);
         orders.stop.store(true, Ordering::Relaxed);
         result

@@ -24,8 +24,8 @@ fn bytes(place: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// Prints the table for recordings of this size.
-pub(crate) fn table(gigabytes: f64) -> Result<()> {
+/// Prints the table for recordings of this size, with these numbers of steps between two long kernels, if there are any.
+pub(crate) fn table(gigabytes: f64, intervals: &[u64]) -> Result<()> {
     let place =
         std::env::var_os("ROCTOP_BENCH_PLACE").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
     let place = place.join(format!("bench-open-{}", std::process::id()));
@@ -34,7 +34,12 @@ pub(crate) fn table(gigabytes: f64) -> Result<()> {
         "| GB | records | long kernels, one in | first frame, ms | read, s | records/s | MiB resident | filters, s |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
-    for long_every in LONG_INTERVALS {
+    let intervals = if intervals.is_empty() {
+        &LONG_INTERVALS
+    } else {
+        intervals
+    };
+    for &long_every in intervals {
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(&place)?;
         let recording = place.join("rec");

@@ -1,5 +1,6 @@
 //! A synthetic program: the collector's own writer writes its ring file, at any speed.
 
+use std::ops::Range;
 use std::path::Path;
 
 use roctop_ring::layout::{Header, Spec, clock};
@@ -143,17 +144,26 @@ fn object(kernel: u32) -> u64 {
 pub(crate) struct Writer<'m> {
     load: Load,
     claims: Vec<Claim<'m>>,
+    /// Index of the first ring.
+    first: u32,
     dice: Dice,
     /// Records written.
     pub(crate) written: u64,
 }
 
 impl<'m> Writer<'m> {
+    /// All threads.
     pub(crate) fn new(file: &'m RingFile, load: &Load) -> Self {
-        let claims: Vec<Claim<'m>> = (0..load.rings)
+        Self::of(file, load, 0..load.rings)
+    }
+
+    /// The threads of these rings.
+    pub(crate) fn of(file: &'m RingFile, load: &Load, rings: Range<u32>) -> Self {
+        let first = rings.start;
+        let claims: Vec<Claim<'m>> = rings
             .filter_map(|index| file.claim(index as usize, 1000 + index, BEGIN, [0; 2]))
             .collect();
-        for (index, claim) in (1000..).zip(&claims) {
+        for (index, claim) in (1000 + first..).zip(&claims) {
             let start = ThreadStart {
                 time: BEGIN,
                 tid: index,
@@ -166,7 +176,8 @@ impl<'m> Writer<'m> {
             load: *load,
             written: claims.len() as u64,
             claims,
-            dice: Dice(0x9e37_79b9_7f4a_7c15),
+            first,
+            dice: Dice(0x9e37_79b9_7f4a_7c15 + u64::from(first)),
         }
     }
 
@@ -175,8 +186,8 @@ impl<'m> Writer<'m> {
         let rings = self.claims.len() as u64;
         for number in 0..count {
             let end = BEGIN + at - (count - 1 - number) * step;
-            let ring = self.written % rings;
-            let claim = &self.claims[ring as usize];
+            let index = self.written % rings;
+            let (ring, claim) = (u64::from(self.first) + index, &self.claims[index as usize]);
             let long = rings * step;
             let begin = end - (long / 2 + self.dice.below(long / 3));
             if self.dice.below(10) < self.load.dispatches {

@@ -36,6 +36,8 @@ const MAX_HEALTH_PROCESSES: usize = 64;
 const BATCH_SLOTS: usize = 1 << 14;
 /// Slots that the reader delivers at once, about: a batch may exceed its size by as many.
 const MAX_DELIVERED_SLOTS: usize = 1 << 10;
+/// Minimum time between two announcements of a drain to the other threads that read.
+const ANNOUNCE_INTERVAL: Duration = Duration::from_millis(40);
 /// Emptied batches that are kept for reuse.
 const MAX_SPARE_BATCHES: usize = 8;
 
@@ -52,8 +54,8 @@ pub struct Ingest {
     sender: Sender<Message>,
     reader: JoinHandle<Result<()>>,
     gauges: Option<(Sender<()>, JoinHandle<()>)>,
-    threads: (Sender<()>, JoinHandle<()>),
-    sites: (Sender<()>, JoinHandle<()>),
+    threads: JoinHandle<()>,
+    sites: JoinHandle<()>,
     consumer: JoinHandle<Result<()>>,
     decoder: SharedDecoder,
 }
@@ -202,16 +204,20 @@ impl Ingest {
             pids.clone(),
         )?;
         let threads = Threads::default();
+        let (to_threads, drains) = sync_channel(1);
         let thread_times = thread_times::start(
             threads.clone(),
+            drains,
             BatchSender {
                 batches: batches.clone(),
                 waiting: waiting.clone(),
             },
         )?;
         let stack_files = StackFiles::default();
+        let (to_sites, drains) = sync_channel(1);
         let sites = sites::start(
             stack_files.clone(),
+            drains,
             naming,
             BatchSender {
                 batches: batches.clone(),
@@ -223,6 +229,8 @@ impl Ingest {
             stack_files,
             threads,
             threads_shared: None,
+            announced: None,
+            announce_to: [to_threads, to_sites],
             filling: BatchFiller {
                 batch: Batch::default(),
                 sending: BatchSender {
@@ -277,15 +285,15 @@ impl Ingest {
     pub fn stop(self) -> Result<()> {
         let _ = self.sender.send(Message::Stop);
         let fault = || anyhow!("a background thread ended by a fault of roctop's own");
-        for (stop, thread) in self.gauges.into_iter().chain([self.threads]) {
+        if let Some((stop, thread)) = self.gauges {
             drop(stop);
             thread.join().map_err(|_| fault())?;
         }
         let read = self.reader.join().map_err(|_| fault())?;
-        // Last, because the reader finds stack files until its end.
-        let (stop, thread) = self.sites;
-        drop(stop);
-        thread.join().map_err(|_| fault())?;
+        // They end after the reader, which announces drains to them and finds stack files until its end.
+        for thread in [self.threads, self.sites] {
+            thread.join().map_err(|_| fault())?;
+        }
         let read = read.context("the program's records could not be read to the end");
         self.consumer.join().map_err(|_| fault())?.and(read)
     }
@@ -386,6 +394,10 @@ struct Drainer {
     threads: Threads,
     /// When the threads were shared last.
     threads_shared: Option<Instant>,
+    /// When a drain was announced last.
+    announced: Option<Instant>,
+    /// Other threads that read when the rings are drained: they need no timers, and sleep while the program is idle.
+    announce_to: [SyncSender<()>; 2],
     filling: BatchFiller,
     pids: Pids,
     is_shown: bool,
@@ -417,6 +429,7 @@ impl Drainer {
                 self.filling.batch.health = fills.map(health).collect();
             }
             self.share_pids();
+            self.announce();
             self.filling.hand_on();
             if self.filling.is_over || is_last {
                 return Ok(());
@@ -467,6 +480,16 @@ impl Drainer {
             self.live.end(now, into)?;
         }
         Ok(progress)
+    }
+
+    /// Announces a drain. A thread that is still busy with the last one misses it.
+    fn announce(&mut self) {
+        if self.announced.is_none_or(|at| at.elapsed() >= ANNOUNCE_INTERVAL) {
+            self.announced = Some(Instant::now());
+            for to in &self.announce_to {
+                let _ = to.try_send(());
+            }
+        }
     }
 
     /// Shares the process ids with the thread that reads gauges, and thread ids with the one that reads their times.

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -57,16 +57,20 @@ pub(super) enum Naming {
     Always,
 }
 
-/// Starts to read. The threads end when the sender is dropped, after they have read and unwound what is left; the one that is
-/// returned ends last.
-pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> Result<(Sender<()>, JoinHandle<()>)> {
-    let (stop, stopped) = channel();
+/// Starts to read, at each drain of the rings. The threads end when the sender of `drains` is dropped, after they have read
+/// and unwound what is left; the one that is returned ends last.
+pub(super) fn start(
+    files: StackFiles,
+    drains: Receiver<()>,
+    naming: Naming,
+    sending: BatchSender,
+) -> Result<JoinHandle<()>> {
     let (read, received) = channel();
     let waiting = Arc::new(AtomicUsize::new(0));
     let to_unwind = waiting.clone();
     std::thread::Builder::new()
         .name("stacks".into())
-        .spawn(move || reading::run(&files, &stopped, &read, &waiting))?;
+        .spawn(move || reading::run(&files, &drains, &read, &waiting))?;
     let thread = std::thread::Builder::new().name("sites".into()).spawn(move || {
         // It never competes with the program.
         let _ = rustix::process::nice(10);
@@ -84,7 +88,7 @@ pub(super) fn start(files: StackFiles, naming: Naming, sending: BatchSender) -> 
             }
         }
     })?;
-    Ok((stop, thread))
+    Ok(thread)
 }
 
 /// Unwinds all stacks of processes that have ended, and passes the call paths on.

@@ -9,17 +9,16 @@ use roctop_trace::thread_reading::ThreadReading;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Between two readings of many threads.
-const INTERVAL: Duration = Duration::from_millis(200);
-/// Between two readings of few threads. Whether a call that waits for the GPU spins or sleeps is known from the readings
-/// within such calls alone: five a second are too few for a run of some seconds.
-const FREQUENT_INTERVAL: Duration = Duration::from_millis(50);
-/// Maximum number of threads that are read that often: their readings take less than a thousandth of a core.
+/// Minimum time between two readings of many threads. Few threads are read at each drain of the rings, some 20 times a
+/// second: whether a call that waits for the GPU spins or sleeps is known from the readings within such calls alone, and
+/// five a second are too few for a run of some seconds.
+const INTERVAL: Duration = Duration::from_millis(190);
+/// Maximum number of threads that are read at each drain: their readings take less than a thousandth of a core.
 const MAX_FREQUENT: usize = 8;
 /// Maximum number of threads that are read.
 const MAX_THREADS: usize = 64;
@@ -27,12 +26,16 @@ const MAX_THREADS: usize = 64;
 /// Threads of the session: process, pid, and thread ids.
 pub(super) type Threads = Arc<Mutex<Vec<(ProcessId, u32, Vec<u32>)>>>;
 
-/// Starts to read. It ends when its sender is dropped.
-pub(super) fn start(threads: Threads, sending: BatchSender) -> Result<(Sender<()>, JoinHandle<()>)> {
-    let (stop, stopped) = channel();
+/// Starts to read, at each drain of the rings. It ends when the sender of `drains` is dropped.
+pub(super) fn start(threads: Threads, drains: Receiver<()>, sending: BatchSender) -> Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("threads".into()).spawn(move || {
         let mut readers = Readers::default();
-        while stopped.recv_timeout(readers.interval()) == Err(RecvTimeoutError::Timeout) {
+        let mut read_at: Option<Instant> = None;
+        for () in drains {
+            if readers.are_many() && read_at.is_some_and(|at| at.elapsed() < INTERVAL) {
+                continue;
+            }
+            read_at = Some(Instant::now());
             let known = threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut batch = Batch::default();
             readers.keep(&known);
@@ -47,7 +50,7 @@ pub(super) fn start(threads: Threads, sending: BatchSender) -> Result<(Sender<()
             }
         }
     })?;
-    Ok((stop, thread))
+    Ok(thread)
 }
 
 /// Files of threads. They stay open: to find them by name takes longer than to read them.
@@ -76,13 +79,8 @@ impl Readers {
         self.open = self.known.values().flatten().count();
     }
 
-    /// Time until the next reading.
-    const fn interval(&self) -> Duration {
-        if self.open <= MAX_FREQUENT {
-            FREQUENT_INTERVAL
-        } else {
-            INTERVAL
-        }
+    const fn are_many(&self) -> bool {
+        self.open > MAX_FREQUENT
     }
 
     fn read(&mut self, pid: u32, tid: u32) -> Option<ThreadReading> {
@@ -169,7 +167,7 @@ mod tests {
         let (pid, tid) = (std::process::id(), tid.expect("a thread has a number"));
         let mut readers = Readers::default();
         let Some(before) = readers.read(pid, tid) else { return };
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         let mut sum = 0u64;
         while began.elapsed() < Duration::from_millis(30) {
             sum = sum.wrapping_add(std::hint::black_box(1));
@@ -181,7 +179,7 @@ mod tests {
     #[test]
     fn threads_that_have_ended_are_not_looked_for_again() {
         let pid = std::process::id();
-        let (sender, receiver) = channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             let own = std::fs::read_link("/proc/thread-self").expect("it is Linux");
             let tid: u32 = own

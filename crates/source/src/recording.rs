@@ -15,6 +15,7 @@ mod history;
 mod hold;
 mod index;
 mod merged;
+mod packing;
 mod payload;
 mod reader;
 mod recover;

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// Between two readings of the stack files, while there are new sites and while there are none.
+/// Between two readings of the stack files, while there are new sites.
 const BUSY_INTERVAL: Duration = Duration::from_millis(10);
-const INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum bytes that wait to be unwound. Later ones stay in their stack file, and may be overwritten there.
 const MAX_WAITING: usize = 64 << 20;
 
@@ -110,13 +109,17 @@ pub(super) const fn size(entry: &Entry) -> usize {
     }
 }
 
-/// Reads until the sender of `stopped` is dropped, and then what is left. `waiting` are the bytes that were sent; who
+/// Reads at each drain of the rings until the sender of `drains` is dropped, and then what is left. `waiting` are the bytes that were sent; who
 /// receives subtracts what was unwound.
-pub(super) fn run(files: &StackFiles, stopped: &Receiver<()>, sending: &Sender<Message>, waiting: &AtomicUsize) {
+pub(super) fn run(files: &StackFiles, drains: &Receiver<()>, sending: &Sender<Message>, waiting: &AtomicUsize) {
     let mut reading = Reading::default();
-    let mut pause = INTERVAL;
+    let mut is_new = false;
     loop {
-        let is_last = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+        let is_last = if is_new {
+            drains.recv_timeout(BUSY_INTERVAL) == Err(RecvTimeoutError::Disconnected)
+        } else {
+            drains.recv().is_err()
+        };
         let Found { files: new, alive } = {
             let mut found = files.lock().unwrap_or_else(PoisonError::into_inner);
             Found {
@@ -137,10 +140,9 @@ pub(super) fn run(files: &StackFiles, stopped: &Receiver<()>, sending: &Sender<M
         for file in new {
             reading.add(file, &mut send);
         }
-        let is_new = reading.read(&alive, &mut send);
+        is_new = reading.read(&alive, &mut send);
         if is_last {
             return;
         }
-        pause = if is_new { BUSY_INTERVAL } else { INTERVAL };
     }
 }

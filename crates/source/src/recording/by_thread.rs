@@ -3,8 +3,8 @@
 use super::block::Owner;
 use super::payload;
 use super::writer::MAX_BLOCK_BYTES;
-use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
+use roctop_trace::raw::split;
 use std::collections::BTreeMap;
 
 /// Records and losses that are in no block yet.
@@ -15,12 +15,19 @@ pub(super) struct ByThread {
 }
 
 impl ByThread {
-    /// Adds a record; the thread's records, if they fill a block.
-    pub(super) fn record(&mut self, process: u32, thread: Thread, slots: &[Slot]) -> Option<(Owner, Vec<u8>)> {
-        let owner = Owner::of(process, thread);
+    /// Adds records of a thread until they fill a block. Returns the block, if they do, and the records that are left.
+    pub(super) fn records<'a>(&mut self, owner: Owner, slots: &'a [Slot]) -> (Option<Vec<u8>>, &'a [Slot]) {
+        if slots.is_empty() {
+            return (None, slots);
+        }
         let bytes = self.records.entry(owner).or_default();
-        payload::put_slots(bytes, slots);
-        (bytes.len() >= MAX_BLOCK_BYTES).then(|| (owner, std::mem::take(bytes)))
+        let room = MAX_BLOCK_BYTES.saturating_sub(bytes.len()).div_ceil(size_of::<Slot>());
+        let (these, later) = split(slots, room);
+        payload::put_slots(bytes, these);
+        if bytes.len() < MAX_BLOCK_BYTES {
+            return (None, later);
+        }
+        (self.records.remove(&owner), later)
     }
 
     /// Counts records of a thread that were lost.

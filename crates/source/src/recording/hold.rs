@@ -13,6 +13,8 @@ use super::trigger::{Trigger, partial};
 use super::writer::{MAX_BLOCK_BYTES, Origin, Recorder};
 use crate::error::{Error, Result};
 use crate::sysfs;
+use roctop_ring::reader::Thread;
+use roctop_ring::record::Slot;
 use roctop_trace::item::{Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::{BTreeMap, VecDeque};
@@ -423,12 +425,7 @@ impl RawSink for Hold {
                     known.samples.push_back((now, sample));
                 }
             }
-            Raw::Record(thread, slots) => {
-                if let Some((owner, bytes)) = self.waiting.record(process, *thread, slots) {
-                    self.flush_facts(process);
-                    self.push(Kind::RECORDS, owner, &bytes, self.flushed);
-                }
-            }
+            Raw::Record(thread, slots) => self.records(ProcessId(process), *thread, slots),
             Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
@@ -461,6 +458,15 @@ impl RawSink for Hold {
                     self.push(Kind::NOW, owner, &at.to_le_bytes(), self.now);
                 }
             }
+        }
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let (owner, mut rest) = (Owner::of(process.0, thread), slots);
+        while let (Some(bytes), later) = self.waiting.records(owner, rest) {
+            self.flush_facts(process.0);
+            self.push(Kind::RECORDS, owner, &bytes, self.flushed);
+            rest = later;
         }
     }
 }

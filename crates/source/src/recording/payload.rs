@@ -14,8 +14,9 @@ use roctop_trace::thread_reading::ThreadReading;
 
 /// Appends slots, for blocks of records and of facts.
 pub(super) fn put_slots(bytes: &mut Vec<u8>, slots: &[Slot]) {
-    for word in slots.as_flattened() {
-        bytes.extend_from_slice(&word.to_le_bytes());
+    for slot in slots {
+        let words = slot.map(u64::to_le_bytes);
+        bytes.extend_from_slice(words.as_flattened());
     }
 }
 

@@ -4,7 +4,6 @@
 use super::block::{self, Kind, Owner};
 use super::contents::{self, Contents};
 use super::index::{self, Entry, Times};
-use super::payload;
 use super::{FACTS, SEGMENT};
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
@@ -145,14 +144,10 @@ impl Segments {
         self.segment_bytes = (max_bytes / MIN_SEGMENTS).clamp(1 << 16, SEGMENT_BYTES);
     }
 
-    /// Writes a block to the file of its kind. After an error nothing was written, and the call may be repeated.
+    /// Writes a block without records to the file of its kind. After an error nothing was written, and the call may be
+    /// repeated.
     pub(super) fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> io::Result<()> {
         let bytes = block::encode(kind, owner, payload);
-        if kind == Kind::RECORDS {
-            let words = payload::words(payload);
-            let slots = payload::slots(&words);
-            return self.append(kind, owner, &bytes, Times::of(slots), Some(Contents::of(slots)));
-        }
         self.append(kind, owner, &bytes, (Times::default(), 0), None)?;
         if kind == Kind::ENDED {
             self.ends.push((owner, payload.to_vec()));

@@ -3,12 +3,14 @@
 use super::block::{Kind, Owner};
 use super::by_thread::ByThread;
 use super::history::Written;
-use super::index::Times;
+use super::packing::{Packed, Packers};
 use super::payload;
 use super::segment::Segments;
 use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
+use roctop_ring::reader::Thread;
+use roctop_ring::record::Slot;
 use roctop_trace::item::ProcessId;
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
@@ -22,6 +24,8 @@ use std::time::{Duration, Instant};
 pub(super) const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// Age at which they are written in any case.
 const MAX_BLOCK_AGE: Duration = Duration::from_millis(250);
+/// Bytes of records in that time from which other threads encode the blocks: a million records per second and more.
+const BUSY_BYTES: usize = 24 << 20;
 /// Bytes reserved for the end of a recording whose disk is full: buffered blocks, loss counts, the index.
 const RESERVE_BYTES: usize = 1 << 20;
 /// File name of the reserved space.
@@ -61,6 +65,11 @@ pub struct Recorder {
     path: PathBuf,
     /// Since the last flush.
     waiting: ByThread,
+    /// Bytes of records since then, and whether they were many before.
+    fresh_bytes: usize,
+    is_busy: bool,
+    /// They encode blocks in busy times.
+    packers: Packers,
     texts: BTreeMap<u32, Vec<u8>>,
     facts: BTreeMap<u32, Vec<u8>>,
     flushed: Instant,
@@ -157,6 +166,9 @@ impl Recorder {
             files: Segments::create(path, number)?,
             path: path.to_owned(),
             waiting: ByThread::default(),
+            fresh_bytes: 0,
+            is_busy: false,
+            packers: Packers::of_machine(),
             texts: BTreeMap::new(),
             facts: BTreeMap::new(),
             flushed: Instant::now(),
@@ -217,6 +229,7 @@ impl Recorder {
 
     /// Writes a block; false if there is no space.
     fn write(&mut self, kind: Kind, owner: Owner, payload: &[u8]) -> bool {
+        self.write_encoded();
         if !self.has_room() {
             return false;
         }
@@ -295,14 +308,43 @@ impl Recorder {
         }
     }
 
-    /// Writes records of a thread, or counts them as lost.
-    fn write_records(&mut self, owner: Owner, bytes: &[u8]) {
-        if !self.write(Kind::RECORDS, owner, bytes) {
-            let records = u64::from(Times::of(payload::slots(&payload::words(bytes))).1);
-            self.missing += records;
-            self.written.misses(records);
-            self.waiting.lose(owner, records);
+    /// Writes records of a thread, or counts them as lost; now, or when they are encoded.
+    fn write_records(&mut self, owner: Owner, slots: Vec<u8>) {
+        self.fresh_bytes += slots.len();
+        if !self.is_busy {
+            return self.put(Packed::of(owner, &slots));
         }
+        self.packers.add(owner, slots);
+        while let Some(packed) = self.packers.next_ready() {
+            self.put(packed);
+        }
+    }
+
+    /// Writes all blocks of records that other threads encode.
+    fn write_encoded(&mut self) {
+        while let Some(packed) = self.packers.next() {
+            self.put(packed);
+        }
+    }
+
+    /// Writes a block of records, or counts them as lost.
+    fn put(&mut self, packed: Packed) {
+        let Packed {
+            owner,
+            bytes,
+            content,
+            contents,
+        } = packed;
+        if self.has_room() {
+            match self.files.append(Kind::RECORDS, owner, &bytes, content, Some(contents)) {
+                Ok(()) => return,
+                Err(error) => self.fail(error),
+            }
+        }
+        let records = u64::from(content.1);
+        self.missing += records;
+        self.written.misses(records);
+        self.waiting.lose(owner, records);
     }
 
     fn flush_all(&mut self) {
@@ -312,8 +354,9 @@ impl Recorder {
             self.flush_facts(process);
         }
         for (owner, slots) in self.waiting.take_records() {
-            self.write_records(owner, &slots);
+            self.write_records(owner, slots);
         }
+        self.write_encoded();
         for (owner, records) in self.waiting.take_lost() {
             if !self.write(Kind::LOST, owner, &u64::to_le_bytes(records)) {
                 self.waiting.lose(owner, records);
@@ -325,6 +368,7 @@ impl Recorder {
             self.fail(error);
         }
         self.flushed = Instant::now();
+        self.is_busy = std::mem::take(&mut self.fresh_bytes) >= BUSY_BYTES;
     }
 }
 
@@ -352,12 +396,7 @@ impl RawSink for Recorder {
                 }
             }
             Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &payload::bytes(&words[..])),
-            Raw::Record(thread, slots) => {
-                if let Some((owner, bytes)) = self.waiting.record(process, *thread, slots) {
-                    self.flush_facts(process);
-                    self.write_records(owner, &bytes);
-                }
-            }
+            Raw::Record(thread, slots) => self.records(ProcessId(process), *thread, slots),
             Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
@@ -386,6 +425,15 @@ impl RawSink for Recorder {
                     }
                 }
             }
+        }
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let (owner, mut rest) = (Owner::of(process.0, thread), slots);
+        while let (Some(bytes), later) = self.waiting.records(owner, rest) {
+            self.flush_facts(process.0);
+            self.write_records(owner, bytes);
+            rest = later;
         }
     }
 }
@@ -417,7 +465,70 @@ fn offset_in(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::offset_in;
+    use super::*;
+    use roctop_ring::layout::Header;
+    use roctop_ring::record::{ApiCall, Domain, Head};
+
+    /// Calls of a thread, from `first` on.
+    fn calls(first: u64, count: u64) -> Vec<Slot> {
+        let call = |number: u64| {
+            let call = ApiCall {
+                start: number * 100,
+                end: number * 100 + number % 97,
+                correlation: number,
+                op: (number % 30) as u16,
+                ..ApiCall::default()
+            };
+            let [[a, b, c, d, e, f]] = call.payload();
+            let head = ApiCall::head(0, Domain::HIP);
+            [Head::new(head.kind(), 0, 1, head.domain().0).0, a, b, c, d, e, f, 0]
+        };
+        (first..first + count).map(call).collect()
+    }
+
+    /// The files of a recording of three threads, with blocks that are full and blocks that are not.
+    fn files_of(path: &Path, busy_threads: Option<usize>) -> Vec<(String, Vec<u8>)> {
+        let mut recorder = Recorder::copy(path, &["app".into()], &Origin::default()).unwrap();
+        recorder.is_busy = busy_threads.is_some();
+        recorder.packers = Packers::new(busy_threads.unwrap_or(0));
+        recorder.take(ProcessId(0), &Raw::Header(&Header::default()));
+        for round in 0..20 {
+            for index in 0..3 {
+                let thread = Thread { index, tid: 7 + index };
+                recorder.records(ProcessId(0), thread, &calls(round * 3000, 1000 * u64::from(index + 1)));
+            }
+            recorder.take(ProcessId(0), &Raw::Text(round as u32 + 1, b"a kernel"));
+            recorder.take(ProcessId(0), &Raw::Lost(Thread { index: 1, tid: 8 }, round));
+            if round % 7 == 0 {
+                recorder.take(ProcessId(0), &Raw::Counters(&[round; 8]));
+            }
+        }
+        recorder.finish().unwrap();
+        let mut files: Vec<_> = std::fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| {
+                (
+                    path.file_name().unwrap().to_string_lossy().into_owned(),
+                    std::fs::read(&path).unwrap(),
+                )
+            })
+            .collect();
+        files.sort();
+        std::fs::remove_dir_all(path).unwrap();
+        files
+    }
+
+    #[test]
+    fn other_threads_encode_blocks_in_the_same_order() {
+        let path = std::env::temp_dir().join(format!("roctop-packing-{}", std::process::id()));
+        let expected = files_of(&path, None);
+        let segments = expected.iter().filter(|(name, _)| name.starts_with("segment"));
+        assert!(segments.map(|(_, bytes)| bytes.len()).sum::<usize>() > MAX_BLOCK_BYTES);
+        for threads in [0, 1, 3] {
+            assert!(files_of(&path, Some(threads)) == expected);
+        }
+    }
 
     #[test]
     fn offset_of_the_clock_is_read_from_its_line() {

@@ -670,8 +670,6 @@ impl Sink for BufferedRecords {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
     use super::*;
     use crate::session::SessionDir;
     use roctop_ring::layout::Spec;
