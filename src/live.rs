@@ -12,6 +12,7 @@ mod replay;
 pub mod run;
 mod schedule;
 mod sites;
+mod source_lines;
 pub mod start;
 pub mod tally;
 mod thread_times;

@@ -6,11 +6,13 @@ use crate::counters::plan;
 use crate::export;
 use crate::item::Nanos;
 use crate::live::ingest::{Gauging, Ingest, IngestSender, Symbols};
+use crate::live::source_lines;
 use crate::model::{Fresh, Mode, Options, Snapshot, Store};
 use crate::recording::{Merged, Recorder, Recording};
 use crate::session::{Live, SessionDir};
 use crate::settings::{self, Config};
 use crate::topology;
+use crate::ui::source_text::SourcePlace;
 use crate::ui::theme::Depth;
 use crate::ui::{Effect, LoopControl};
 use crate::waker;
@@ -21,7 +23,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 /// What the screen is on.
 pub(super) enum Source {
@@ -42,7 +44,12 @@ pub(super) struct EffectRunner {
     /// Additional variables of the next run.
     pub(super) variables: Vec<(OsString, OsString)>,
     news: (News, Receiver<LoopControl>),
+    /// Asks the thread that reads source files, once there is one.
+    source_lines: Option<SyncSender<Vec<SourcePlace>>>,
 }
+
+/// Maximum number of wishes that wait for the thread that reads source files.
+const MAX_WISHES: usize = 16;
 
 /// Where work in the background reports its result.
 #[derive(Clone)]
@@ -71,6 +78,7 @@ impl EffectRunner {
             recorded: None,
             variables: Vec::new(),
             news: News::channel(),
+            source_lines: None,
         }
     }
 
@@ -109,6 +117,10 @@ impl EffectRunner {
             ),
             Effect::ListCounters => self.list_counters(),
             Effect::Rest(rest) => self.rest(rest),
+            Effect::ReadSource(places) => {
+                self.read_source(places);
+                LoopControl::Continue
+            }
             Effect::Rerun | Effect::Count(_) => {
                 LoopControl::Say("only the roctop that started the program can run it again".into())
             }
@@ -261,6 +273,25 @@ impl EffectRunner {
             });
         });
         said
+    }
+
+    /// Reads lines of source files, on a thread for them.
+    fn read_source(&mut self, places: Vec<SourcePlace>) {
+        let wishes = self.source_lines.get_or_insert_with(|| {
+            let (wishes, received) = sync_channel::<Vec<SourcePlace>>(MAX_WISHES);
+            let news = self.news.0.clone();
+            std::thread::spawn(move || {
+                for places in received {
+                    let lines = source_lines::read(places);
+                    if !lines.is_empty() {
+                        news.send(LoopControl::Source(lines));
+                    }
+                }
+            });
+            wishes
+        });
+        // A file system that does not answer leaves lines out.
+        let _ = wishes.try_send(places);
     }
 
     /// Reads a recording to compare with.

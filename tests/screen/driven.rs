@@ -7,6 +7,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use roctop::model::{Fresh, Mode, Options, Snapshot};
 use roctop::ui::key::{Key, Mouse, MouseKind};
+use roctop::ui::source_text::{SourceLine, SourcePlace};
 use roctop::ui::theme::{Depth, Theme};
 use roctop::ui::{Effect, Msg, Ui, update, view};
 use roctop_scenario::Scenario;
@@ -51,6 +52,18 @@ impl Driven {
 
     pub(crate) fn key(&mut self, key: Key) -> Effect {
         update(&mut self.ui, &self.snap, Msg::Key(key))
+    }
+
+    pub(crate) fn message(&mut self, message: Msg) -> Effect {
+        update(&mut self.ui, &self.snap, message)
+    }
+
+    /// Gives the screen the lines of source files that it wants.
+    pub(crate) fn with_source(&mut self, source: impl Fn(&SourcePlace) -> Option<SourceLine>) {
+        let _ = self.buffer();
+        let wanted = self.ui.source.take_wanted().into_iter();
+        let lines = wanted.filter_map(|place| source(&place).map(|line| (place, line)));
+        self.message(Msg::Source(lines.collect()));
     }
 
     pub(crate) fn typed(&mut self, text: &str) -> &mut Self {

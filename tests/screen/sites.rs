@@ -4,7 +4,9 @@ use crate::SIZES;
 use crate::driven::{Driven, snapshot};
 use crate::golden::Goldens;
 use roctop::model::Mode;
+use roctop::ui::Msg;
 use roctop::ui::key::Key;
+use roctop::ui::source_text::{SourceLine, SourcePlace};
 
 fn screen(size: (u16, u16)) -> Driven {
     Driven::new(snapshot("sites", Mode::Live, 3_000), size)
@@ -17,14 +19,63 @@ fn sites_look_as_they_did() {
         let at = format!("{}x{}", size.0, size.1);
         goldens.compare(&format!("sites-sites-{at}"), &screen(size).typed("O").text());
         goldens.compare(&format!("sites-kernels-{at}"), &screen(size).typed("3").text());
+        let mut launch = screen(size);
+        launch.typed("2jj]]").with_source(source);
+        goldens.compare(&format!("sites-launch-{at}"), &launch.text());
+        let mut path = screen(size);
+        path.typed("O").with_source(source);
+        goldens.compare(&format!("sites-source-{at}"), &path.text());
     }
     goldens.compare("sites-api-200x50", &screen((200, 50)).typed("5").text());
-    goldens.compare("sites-launch-200x50", &screen((200, 50)).typed("2jj]]").text());
     goldens.compare(
         "sites-filtered-120x36",
         &screen((120, 36)).typed("O/site~Attention\r").text(),
     );
     goldens.finish();
+}
+
+/// Text of a source file: that of train.cpp is newer than the run, that of model.cpp is missing.
+fn source(place: &SourcePlace) -> Option<SourceLine> {
+    let file = place.file.rsplit('/').next()?;
+    let text = match file {
+        "ops.h" => "softmax_rows<<<rows, 256, 0, stream>>>(data, columns, rows);",
+        "attention.cpp" => {
+            "Tensor weights = softmax(scores);  // one row for each query, and a comment that goes on and on"
+        }
+        "train.cpp" => "step(batch);",
+        "linear.cpp" => "gemm(out, in, weight);",
+        _ => return None,
+    };
+    Some(SourceLine {
+        text: text.into(),
+        is_doubtful: file == "train.cpp",
+    })
+}
+
+#[test]
+fn frames_on_the_screen_have_their_line_of_source_text() {
+    let mut screen = screen((120, 36));
+    let without = screen.typed("2jj]]").text();
+    let wanted = screen.ui.source.take_wanted();
+    let places: Vec<String> = wanted
+        .iter()
+        .map(|place| format!("{}:{} of {}", place.file, place.line, place.binary))
+        .collect();
+    assert_eq!(places.len(), 5, "{places:?}");
+    assert!(places[0].ends_with("ops.h:33 of /opt/train/bin/train"), "{places:?}");
+    assert_eq!(screen.text(), without, "what is not read yet changes nothing");
+    assert!(screen.ui.source.take_wanted().is_empty(), "a line is wanted once");
+    let lines = wanted.iter().filter_map(|place| Some((place.clone(), source(place)?)));
+    screen.message(Msg::Source(lines.collect()));
+    let with = screen.text();
+    let row = |name: &str| {
+        let row = with.lines().find(|line| line.contains(name));
+        row.unwrap_or_else(|| panic!("no {name} in {with}")).to_owned()
+    };
+    assert!(row("softmax(Tensor&)  ops.h:33").contains("│ softmax_rows<<<"));
+    assert!(row("main  train.cpp:210").contains("? step(batch);"));
+    assert!(with.contains("? may be another text"), "{with}");
+    assert!(!row("model.cpp:120").contains(" │ "), "a missing file shows nothing");
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl<'a> Maker<'a> {
                 exe: process.command.split(' ').next().unwrap_or("").into(),
                 command: process.command.as_str().into(),
                 since: BEGIN,
+                ..Process::default()
             }));
             self.facts.extend(text.said.iter().map(|said| Item::Status {
                 process: ProcessId(id as u32),

@@ -336,6 +336,8 @@ impl Decoder {
             } else {
                 0
             },
+            created: header.created,
+            pid_namespace: header.pid_namespace,
         };
         self.items.push(Item::Process(item));
     }

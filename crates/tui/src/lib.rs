@@ -29,6 +29,7 @@ mod relation;
 pub mod run;
 pub mod screen;
 mod size;
+pub mod source_text;
 pub mod start;
 pub mod stretch;
 mod tab;
@@ -67,6 +68,7 @@ use self::launches::Launches;
 use self::navigation::NavigationHistory;
 use self::prompt::{Asks, Prompt};
 use self::relation::Kind;
+use self::source_text::SourceText;
 use self::stretch::Stretch;
 use self::theme::{Role, Theme};
 use self::time::{Range, Time};
@@ -391,6 +393,8 @@ pub struct Ui {
     pub toast: Option<(String, Nanos)>,
     /// The window on screen, if the past in it has to be read back.
     past: Cell<Option<Window>>,
+    /// Lines of source files, and those that are wanted.
+    pub source: SourceText,
     hits: HitMap,
     pressed: Option<(u16, u16)>,
     leads: bool,

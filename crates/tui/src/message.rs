@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::key::{Key, Mouse};
+use super::source_text::{SourceLine, SourcePlace};
 use roctop_model::Snapshot;
 use roctop_model::recall::Window;
 use roctop_trace::item::Nanos;
@@ -27,6 +28,8 @@ pub enum Msg {
     Counters(Arc<[String]>),
     /// Who ended the program.
     Fate(String),
+    /// Lines of source files were read; those that are missing cannot be read.
+    Source(Vec<(SourcePlace, SourceLine)>),
     /// Time has gone on.
     Tick,
     /// Bytes were typed while they go to the program.
@@ -103,6 +106,8 @@ pub enum Effect {
     Recall(Option<Window>),
     /// Count what passes this filter in the whole recording; none: nothing is to be counted any more.
     CountPassing(Option<String>),
+    /// Read these lines of source files.
+    ReadSource(Vec<SourcePlace>),
     /// Count from another moment.
     Reset(Since),
     /// Run the program again and compare with this run.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use self::driver::Driver;
 use super::keymap::Keys;
 use super::screen::{Options, Screen};
+use super::source_text::{SourceLine, SourcePlace};
 use super::theme::{Depth, Theme};
 use super::time::Motion;
 use super::{ColumnId, DEFAULT_GRACE, Effect, Marks, Pane, Prefs, Tab, Ui};
@@ -63,6 +64,8 @@ pub enum LoopControl {
     ExitCause(String),
     /// It goes on after another screen has ended.
     Visit(Visit),
+    /// It goes on with these lines of source files.
+    Source(Vec<(SourcePlace, SourceLine)>),
     /// It goes on; these counters there are.
     Counters(Arc<[String]>),
     /// It ends, and the program is run again with these variables.

@@ -48,6 +48,10 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             ui.counters = names;
             Effect::None
         }
+        Msg::Source(lines) => {
+            ui.source.add(lines);
+            Effect::None
+        }
         Msg::Fate(text) => {
             ui.say(latest, &text);
             ui.program.fate = Some(text);

@@ -25,6 +25,10 @@ pub struct Process {
     pub command: Arc<str>,
     /// Creation time of its first ring file.
     pub since: Nanos,
+    /// The same, CLOCK_REALTIME ns; 0 unknown.
+    pub created: u64,
+    /// Inode of its PID namespace; 0 unknown.
+    pub pid_namespace: u64,
 }
 
 impl Process {

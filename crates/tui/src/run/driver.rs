@@ -145,6 +145,10 @@ impl<'a> Driver<'a> {
                 return Ok(false);
             }
         }
+        let wanted = self.ui.source.take_wanted();
+        if !wanted.is_empty() && !self.perform(Effect::ReadSource(wanted))? {
+            return Ok(false);
+        }
         if !self.perform(Effect::Idle)? {
             return Ok(false);
         }
@@ -316,6 +320,10 @@ impl<'a> Driver<'a> {
                 return Ok(true);
             }
             LoopControl::Counters(names) => Msg::Counters(names),
+            LoopControl::Source(lines) => {
+                self.is_dirty = true;
+                Msg::Source(lines)
+            }
             LoopControl::Say(text) => Msg::Say(text),
             LoopControl::ExitCause(text) => Msg::Fate(text),
             LoopControl::Baseline(snapshot) => Msg::Baseline(snapshot),

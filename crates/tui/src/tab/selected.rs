@@ -16,6 +16,7 @@ use crate::widgets::table::Scene;
 use roctop_model::analysis::collectives as words;
 use roctop_model::analysis::{Gap, Verdict, host, usage, verdict};
 use roctop_model::collectives::{Collective, CollectiveSlice, Times};
+use roctop_model::sites::PathId;
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, TextId};
 use roctop_trace::units;
@@ -66,10 +67,20 @@ fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
     if slice.site.is_known() {
         let path = snap.sites.path_of(ProcessId(slice.process), slice.site);
         out.push((format!("from {}", sites::label(snap, path)), Role::Accent));
-        let frames = sites::lines(snap, path).into_iter();
-        out.extend(frames.map(|(text, role)| (format!("  {text}"), role)));
     }
     out
+}
+
+/// The process and call path of the selected slice; none if nothing with a site is selected.
+pub(crate) fn call_path(scene: &Scene<'_>) -> Option<(ProcessId, Option<PathId>)> {
+    if scene.ui.gap.is_some() || scene.ui.track.is_some_and(plot::is_plot) {
+        return None;
+    }
+    let (key, begin) = scene.ui.slice?;
+    let slice = scene.snap.lane(key)?.at(begin)?;
+    let process = ProcessId(slice.process);
+    let is_known = slice.site.is_known();
+    is_known.then(|| (process, scene.snap.sites.path_of(process, slice.site)))
 }
 
 /// With which geometry, and on what queue after how long.
@@ -315,7 +326,10 @@ fn estimated(snap: &Snapshot, range: Span, bound: &str) -> Vec<Line> {
 
 /// What is known of the selected slice, as a text.
 pub(crate) fn text(scene: &Scene<'_>) -> String {
-    let lines: Vec<String> = lines(scene).into_iter().map(|line| line.0).collect();
+    let mut lines: Vec<String> = lines(scene).into_iter().map(|line| line.0).collect();
+    if let Some((process, path)) = call_path(scene) {
+        lines.extend(sites::frames(scene, process, path).map(|frame| frame.text()));
+    }
     lines.join("\n")
 }
 

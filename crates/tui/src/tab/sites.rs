@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 
 use crate::filterable::site;
 use crate::jump::Target;
+use crate::source_text::SourceLine;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
@@ -511,7 +512,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     } else {
         (detail, None)
     };
-    path(canvas, stack, scene.snap, &selected);
+    path(canvas, stack, scene, &selected);
     if let Some(flames) = flames {
         if scene.ui.prefs.sites_by == SiteGrouping::Path {
             flame_graph(canvas, flames, scene, &rows, &selected);
@@ -549,7 +550,8 @@ fn title(scene: &Scene<'_>) -> String {
 }
 
 /// The frames of a call path, innermost first.
-fn path(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, row: &Row) {
+fn path(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
+    let snap = scene.snap;
     let checked = row
         .path
         .and_then(|path| snap.sites.path(path))
@@ -564,32 +566,120 @@ fn path(canvas: &mut Canvas<'_>, area: Rect, snap: &Snapshot, row: &Row) {
         many => format!("Call path with most time of {many}"),
     };
     let inner = canvas.frame(area, &title, &checked);
-    for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(snap, row.path)) {
-        let room = inner.width.saturating_sub(2);
-        canvas.say(inner.x + 1, y, &units::elide(&text, usize::from(room)), room, role);
+    let (_, inner) = left(inner, 1);
+    draw_frames(canvas, inner, scene, row.site.0, row.path);
+}
+
+/// A frame of a call path in words.
+pub(crate) struct FrameText<'a> {
+    /// Function and place; in parentheses what is said in place of a frame.
+    function: String,
+    role: Role,
+    source: Option<&'a SourceLine>,
+}
+
+impl FrameText<'_> {
+    fn note(text: &str) -> Self {
+        Self {
+            function: format!("({text})"),
+            role: Role::Muted,
+            source: None,
+        }
+    }
+
+    /// All in one line.
+    pub(crate) fn text(&self) -> String {
+        let Some(source) = self.source else {
+            return format!("  {}", self.function);
+        };
+        format!("  {}  {} {}", self.function, mark(source), source.text)
     }
 }
 
-/// The frames of a call path as lines, innermost first.
-pub(crate) fn lines(snap: &Snapshot, path: Option<PathId>) -> Vec<(String, Role)> {
+/// What is between a function and its line of source text.
+const fn mark(source: &SourceLine) -> char {
+    if source.is_doubtful { '?' } else { '│' }
+}
+
+/// What `?` means.
+const DOUBTFUL: &str = "? may be another text: the file is newer than the run or the build, or another machine's";
+
+/// The frames of a call path, innermost first. Those that are taken get their line of source text.
+pub(crate) fn frames<'a>(
+    scene: &'a Scene<'a>,
+    process: ProcessId,
+    path: Option<PathId>,
+) -> Box<dyn Iterator<Item = FrameText<'a>> + 'a> {
     let Some(path) = path else {
-        return vec![("(call path not known)".into(), Role::Muted)];
+        return Box::new(std::iter::once(FrameText::note("call path not known")));
     };
-    let sites = &snap.sites;
+    let sites = &scene.snap.sites;
     let written = sites.caller(path);
-    let lines = sites.functions(path).map(|(frame, line)| {
+    let frames = sites.functions(path).map(move |(frame, line)| {
         let function = sites.function(frame, line);
-        let text = match place(line) {
-            Some(place) => format!("{function}  {place}"),
-            None => function,
-        };
         let is_it = written.is_some_and(|(known, it)| known == frame && std::ptr::eq(it, line));
-        (text, if is_it { Role::Accent } else { Role::Text })
+        FrameText {
+            function: match place(line) {
+                Some(place) => format!("{function}  {place}"),
+                None => function,
+            },
+            role: if is_it { Role::Accent } else { Role::Text },
+            source: scene.ui.source.line(scene.snap, process, (frame, line)),
+        }
     });
-    let mut lines: Vec<_> = lines.collect();
     let end = sites.path(path).and_then(|path| path.end.reason());
-    lines.extend(end.map(|reason| (format!("({reason})"), Role::Muted)));
-    lines
+    Box::new(frames.chain(end.map(FrameText::note)))
+}
+
+/// Columns of a source text, at least: fewer say nothing.
+const MIN_SOURCE: usize = 12;
+
+/// Draws as many frames as there is room for, each with its line of source text.
+pub(crate) fn draw_frames(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    scene: &Scene<'_>,
+    process: ProcessId,
+    path: Option<PathId>,
+) {
+    let mut shown: Vec<FrameText<'_>> = frames(scene, process, path).take(usize::from(area.height)).collect();
+    let is_doubtful = |frame: &FrameText<'_>| frame.source.is_some_and(|source| source.is_doubtful);
+    let mut note = None;
+    if area.height > 2 && shown.iter().any(is_doubtful) {
+        shown.truncate(usize::from(area.height) - 1);
+        note = Some(area.y + shown.len() as u16);
+    }
+    let room = usize::from(area.width.saturating_sub(1));
+    let with_source = shown.iter().filter(|frame| frame.source.is_some());
+    let longest = with_source.map(|frame| units::width(&frame.function)).max();
+    // Functions get half of the room, and what source texts leave.
+    let texts = shown.iter().filter_map(|frame| frame.source);
+    let text = texts.map(|source| units::width(&source.text)).max().unwrap_or(0);
+    let most = (room / 2).max(room.saturating_sub(text + 3));
+    let column = longest.unwrap_or(0).min(most);
+    for (y, frame) in (area.y..).zip(&shown) {
+        let Some(source) = frame.source.filter(|_| room >= column + 3 + MIN_SOURCE) else {
+            canvas.say(area.x, y, &units::elide(&frame.function, room), room as u16, frame.role);
+            continue;
+        };
+        canvas.say(
+            area.x,
+            y,
+            &units::elide(&frame.function, column),
+            column as u16,
+            frame.role,
+        );
+        let role = if source.is_doubtful { Role::Warn } else { Role::Muted };
+        let left = room - column - 1;
+        let text = format!("{} {}", mark(source), source.text);
+        let end = canvas.say(area.x + column as u16 + 1, y, &text, left as u16, role);
+        if units::width(&text) > left {
+            canvas.say(end - 1, y, "…", 1, role);
+        }
+    }
+    if let Some(y) = note {
+        canvas.say(area.x, y, &units::cut(DOUBTFUL, room), room as u16, Role::Warn);
+    }
 }
 
 /// Functions of a call path, outermost first.

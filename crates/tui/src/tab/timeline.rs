@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::selected;
+use super::{selected, sites};
 use crate::hit_map::Hit;
 use crate::theme::Role;
 use crate::time::{Motion, Segment};
@@ -71,7 +71,13 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         "Selected",
         "[ ] slice   { } gap   enter call → work → range   ctrl-o back",
     );
-    lines(canvas, inner, &selected::lines(scene));
+    let known = selected::lines(scene);
+    lines(canvas, inner, &known);
+    if let Some((process, path)) = selected::call_path(scene) {
+        let (_, below) = top(inner, known.len() as u16);
+        let (_, indented) = left(below, 3);
+        sites::draw_frames(canvas, indented, scene, process, path);
+    }
     if let Some(range) = scene.ui.range {
         let title = format!("Range {}", units::duration(range.span().duration()));
         let hint = if range.moves { "h l move, v ends" } else { "w fits, esc" };
