@@ -112,7 +112,7 @@ fn text_of(source: &str, response: Response) -> Result<(String, bool)> {
 /// The answer of recordings.
 pub fn of_recordings(paths: &[PathBuf], question: &Question) -> Result<Answer> {
     let recordings = open_all(paths)?;
-    let recorded = Recorded::read(&recordings)?.named().counted(&question.filter)?;
+    let recorded = Recorded::read(&recordings, true)?.named().counted(&question.filter)?;
     let mut failure = None;
     let mut reread = |span| match recorded.narrowed(span) {
         Ok(narrowed) => Some(narrowed),

@@ -46,6 +46,10 @@ pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
     operation.domain != Domain::HIP.0 || !(code == HIP_NOT_READY || REPORTING.contains(&&*operation.name))
 }
 
+fn is_timed(dispatch: &Dispatch) -> bool {
+    !is_untimed(dispatch.flags, dispatch.span.end)
+}
+
 impl Store {
     /// Id bounds of a process's open work, by kind.
     fn bounds(&self, process: ProcessId) -> OpenBounds {
@@ -87,6 +91,12 @@ impl Store {
                 }
             }
         }
+        if self.options.timeline {
+            self.draw_calls(process, thread, calls);
+        }
+    }
+
+    fn draw_calls(&mut self, process: ProcessId, thread: ThreadId, calls: &[ApiCall]) {
         let last = known_at(&self.thread_lanes, thread.0);
         for nested in [false, true] {
             let here = |call: &&ApiCall| (call.parent != 0) == nested && credible(call.span).end > 0;
@@ -183,11 +193,9 @@ impl Store {
                 self.blit(dispatch);
             }
         }
-        let at = first.agent.0 as usize;
         if let Some(agent) = self.agent_state(first.agent) {
             agent.dispatches += dispatches.len() as u64;
         }
-        let is_timed = |one: &Dispatch| !is_untimed(one.flags, one.span.end);
         if !dispatches.iter().any(is_timed) {
             return;
         }
@@ -200,6 +208,12 @@ impl Store {
                 self.launched(dispatch.thread, dispatch.submit, Work::kernel(dispatch.span));
             }
         }
+        if self.options.timeline {
+            self.draw_dispatches(first, dispatches, shapes);
+        }
+    }
+
+    fn draw_dispatches(&mut self, first: &Dispatch, dispatches: &[Dispatch], shapes: &[u32]) {
         let key = LaneKey::of(first);
         let last = known_at(&self.queue_lanes, first.queue.0);
         let lane = self.lane_near(key, last);
@@ -225,10 +239,12 @@ impl Store {
             thread: first.thread.map_or(u32::MAX, |thread| thread.0),
         };
         self.slices += self.lanes[lane as usize].add(source, slices, &mut self.rooms);
+        let at = first.agent.0 as usize;
+        let timed = dispatches.iter().filter(|one| is_timed(one));
         if let Some(agent) = self.agents.get_mut(at)
             && agent
                 .busy
-                .add(timed().map(|one| one.span).filter(|span| span.duration() > 0))
+                .add(timed.map(|one| one.span).filter(|span| span.duration() > 0))
         {
             self.settle(at);
         }

@@ -89,7 +89,7 @@ impl Store {
     }
 
     pub(super) fn slice(&mut self, key: LaneKey, slice: Slice) {
-        if slice.span.end > 0 {
+        if slice.span.end > 0 && self.options.timeline {
             let at = self.lane_id(key);
             self.slices += self.lanes[at as usize].add(Origin::NONE, std::iter::once(slice), &mut self.rooms);
             self.make_room();

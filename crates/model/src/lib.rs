@@ -99,6 +99,8 @@ pub struct Options {
     pub began: Option<Nanos>,
     /// From when times count, if another viewer has seen records that are not here; `None`: from the first record.
     pub origin: Option<Nanos>,
+    /// Whether the timeline is kept: lanes with slices, and when each GPU was busy. Tables and reports do without.
+    pub timeline: bool,
     /// Maximum number of slices kept.
     pub slices: usize,
     /// Minimum age of slices that are forgotten while there is room, ns.
@@ -129,6 +131,7 @@ impl Default for Options {
             title: String::new(),
             began: None,
             origin: None,
+            timeline: true,
             slices: 1_000_000,
             keep: 120_000_000_000,
             aliases: Aliases::default(),

@@ -200,3 +200,66 @@ fn ranges_get_work_recorded_before_and_after_them() {
     work.rotate_right(1);
     assert_eq!(worked(&work), whole, "closed before the work completed");
 }
+
+#[test]
+fn a_summary_is_the_same_without_a_timeline() {
+    use crate::report::summary;
+    use roctop_trace::item::{AgentId, Dispatch, KernelId, Marker, ThreadId};
+    let mut items = vec![ended(0, Exit::Code(0), 900_000)];
+    for number in 0..500 {
+        let begin = 1_000 + number * 100;
+        let span = Span {
+            begin,
+            end: begin + 50 + number % 60,
+        };
+        let thread = ThreadId(number as u32 % 3);
+        items.push(Item::Api(ApiCall {
+            span,
+            thread,
+            parent: number % 2,
+            status: Some(i32::from(number % 7 == 0)),
+            ..ApiCall::default()
+        }));
+        items.push(Item::Dispatch(Dispatch {
+            kernel: KernelId(number as u32 % 11),
+            agent: AgentId(number as u32 % 2),
+            thread: Some(thread),
+            submit: begin - 10,
+            span,
+            ..Dispatch::default()
+        }));
+        if number % 5 == 0 {
+            items.push(Item::Copy(Copy {
+                span,
+                bytes: number,
+                thread: Some(thread),
+                submit: begin - 10,
+                ..Copy::default()
+            }));
+            items.push(Item::Range(Marker {
+                thread,
+                span: Span {
+                    begin: begin - 80,
+                    ..span
+                },
+                ..Marker::default()
+            }));
+        }
+    }
+    let reported = |timeline: bool| {
+        let mut store = Store::new(Options {
+            mode: Mode::Replay,
+            timeline,
+            ..Options::default()
+        });
+        store.apply_all(&items);
+        let snapshot = store.snapshot(Fresh::All);
+        let mut table = Vec::new();
+        summary::write_table(&snapshot, &snapshot.values.totals, &mut table).unwrap();
+        let text = String::from_utf8(table).unwrap() + &summary::json(&snapshot).to_string();
+        (text, snapshot.lanes.len())
+    };
+    let ((with, lanes), (without, no_lanes)) = (reported(true), reported(false));
+    assert!(lanes > 5 && no_lanes == 0 && with.contains("500 dispatches"));
+    assert_eq!(with, without);
+}
