@@ -13,6 +13,8 @@ const PER_GIGABYTE: u64 = 33_600_000;
 const LONG_INTERVALS: [u64; 2] = [1_000_000, 10_000];
 /// Filters that pass the long kernels alone: by the index of the blocks, and by one that has to read all launches.
 const FILTERS: [&str; 2] = ["dur>100us", "qdly<1ns | dur>100us"];
+/// Time after which the screen shows that it counts.
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 /// How long a recording may take to be read.
 const READ_TIMEOUT: Duration = Duration::from_mins(30);
 
@@ -99,6 +101,8 @@ fn measure(viewer: &str, recording: &str) -> Result<Measured> {
         terminal.key(&format!("{filter}\r"), "the filter", &|text| {
             text.contains("dur>100us ✕")
         })?;
+        // The count begins when the filter has not changed for a moment.
+        terminal.watch(SETTLE_TIME)?;
         terminal.wait_for(READ_TIMEOUT, "exact numbers", &is_counted)?;
         filters.push(format!("{filter}: {:.2}", began.elapsed().as_secs_f64()));
         terminal.key("\u{1b}", "no filter", &|text| text.contains("filter: none"))?;
