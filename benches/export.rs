@@ -1,14 +1,16 @@
-//! Size of a recording on disk, speed of its export to CSV beside a peer that writes the same file, and time to open a
-//! recording of ten gigabytes.
+//! Size of a recording on disk, speed of its export, and time to open a recording of ten gigabytes.
 //!
 //! `cargo bench --bench export -- threads` measures each format on one core and on all cores of this process instead, and
 //! the bare insert of the rows of the database.
 //!
+//! `cargo bench --bench export -- peers` measures CSV and Parquet beside DuckDB and Polars, if `ROCTOP_BENCH_PYTHON` (default
+//! `python3`) has them (`pip install duckdb polars`). They read the Parquet files that roctop wrote of the same recording,
+//! which are already sorted and numbered, and write the same rows in the same order, on as many threads
+//! (`benches/export/peers.py`, or the script that `ROCTOP_BENCH_PEERS` names).
+//!
 //! `cargo bench --bench export` prints a Markdown table. The recorder itself writes `ROCTOP_BENCH_RECORDS` synthetic
-//! records (default 5 million): launches, kernels, copies and ranges of four threads. The peer is DuckDB, if
-//! `ROCTOP_PEER_PYTHON` names a Python that has it: it reads the Parquet files that roctop wrote of the same recording,
-//! which are already sorted and numbered, and writes the same CSV files. Memory is the largest resident size of each
-//! process. `ROCTOP_BENCH_BINARY` selects a roctop other than the one built. `ROCTOP_BENCH_PLACE` is the output
+//! records (default 5 million): launches, kernels, copies and ranges of four threads. Memory is the largest resident size
+//! of each process. `ROCTOP_BENCH_BINARY` selects a roctop other than the one built. `ROCTOP_BENCH_PLACE` is the output
 //! directory (two to three times the size of the CSV).
 //!
 //! A second recording has eight counter values, a program-counter sample and a gauge per dispatch, and a mark with a
@@ -22,6 +24,8 @@
 
 #[path = "../tests/integration/kit/made.rs"]
 mod made;
+#[path = "export/peers.rs"]
+mod peers;
 
 use made::{Made, make};
 use roctop::item::Span;
@@ -38,18 +42,6 @@ const LARGE_BYTES: u64 = 10_000_000_000;
 /// Number of records of that size, at 29.7 bytes each.
 const LARGE_RECORDS: u64 = LARGE_BYTES * 10 / 297;
 
-/// Writes the same CSV files from the Parquet files; prints the seconds and the largest resident size in KiB.
-const PEER: &str = r#"
-import duckdb, glob, os, resource, sys, time
-duckdb.sql("SET enable_progress_bar = false")
-source, out = sys.argv[1:]
-begin = time.monotonic()
-for folder in sorted(glob.glob(source + "/parquet/kind=*")):
-    kind = os.path.basename(folder).removeprefix("kind=")
-    duckdb.sql(f"COPY (SELECT * FROM read_parquet('{folder}/**/*.parquet')) TO '{out}/{kind}.csv' (HEADER, QUOTE '\"')")
-print(time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"#;
-
 fn bytes(place: &Path) -> u64 {
     let entries = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -65,6 +57,11 @@ fn bytes(place: &Path) -> u64 {
 
 /// Runs roctop to its end; returns its time and its largest resident size in MiB.
 fn run(words: &[&str]) -> (Duration, u64) {
+    run_watched(words, || ())
+}
+
+/// As [`run`]; calls `watch` every few milliseconds.
+fn run_watched(words: &[&str], mut watch: impl FnMut()) -> (Duration, u64) {
     let begin = Instant::now();
     let binary = std::env::var_os("ROCTOP_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_roctop").into());
     let mut child = Command::new(binary)
@@ -81,30 +78,13 @@ fn run(words: &[&str]) -> (Duration, u64) {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let found = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
         most = most.max(found.unwrap_or(0));
+        watch();
         if let Some(code) = child.try_wait().unwrap() {
             assert!(code.success(), "{words:?}: {code}");
             return (begin.elapsed(), most / 1024);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The peer's time and memory; `None` if it is not available.
-fn peer(source: &Path, out: &Path) -> Option<(Duration, u64)> {
-    let python = std::env::var_os("ROCTOP_PEER_PYTHON")?;
-    let output = Command::new(python)
-        .args(["-c", PEER])
-        .args([source, out])
-        .stderr(Stdio::inherit())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (seconds, kib) = text.lines().last()?.trim().split_once(' ')?;
-    Some((
-        Duration::from_secs_f64(seconds.parse().ok()?),
-        kib.parse::<u64>().ok()? / 1024,
-    ))
 }
 
 /// Links segments under further numbers until their sizes add up to `LARGE_BYTES`.
@@ -246,12 +226,10 @@ fn bare_insert(from: &Path, to: &Path) -> Duration {
 }
 
 /// Time to open a recording of ten gigabytes at `large`, made of `recording`; a complete one needs the room of `unneeded`.
-fn opening(recording: &Path, large: &Path, unneeded: &[&Path]) {
+fn opening(recording: &Path, large: &Path, unneeded: &Path) {
     let size = if std::env::var_os("ROCTOP_BENCH_LARGE").is_some_and(|how| how == "made") {
         std::fs::remove_dir_all(recording).unwrap();
-        for path in unneeded {
-            std::fs::remove_dir_all(path).unwrap();
-        }
+        std::fs::remove_dir_all(unneeded).unwrap();
         make(
             large,
             &Made {
@@ -295,8 +273,13 @@ fn main() {
     let place = place.join(format!("bench-export-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).unwrap();
-    if std::env::args().any(|word| word == "threads") {
-        on_all_cores(&place, records);
+    let has = |mode: &str| std::env::args().any(|word| word == mode);
+    if has("threads") || has("peers") {
+        if has("peers") {
+            peers::compare(&place, records);
+        } else {
+            on_all_cores(&place, records);
+        }
         std::fs::remove_dir_all(&place).unwrap();
         return;
     }
@@ -338,18 +321,13 @@ fn main() {
             "t",
         ])
     };
-    let (csv, parquet, other) = (path("csv"), path("parquet"), path("peer"));
+    let (csv, parquet) = (path("csv"), path("parquet"));
     let took = export("csv", &csv);
     line("roctop: recording to CSV", took, bytes(&csv));
     std::fs::remove_dir_all(&csv).unwrap();
     let took = export("parquet", &parquet);
     line("roctop: recording to Parquet", took, bytes(&parquet));
-    std::fs::create_dir_all(&other).unwrap();
-    match peer(&parquet, &other) {
-        Some(took) => line("DuckDB: sorted Parquet to CSV", took, bytes(&other)),
-        None => println!("| DuckDB | not there: ROCTOP_PEER_PYTHON names no Python that has it | | | | |"),
-    }
     measured(&path("measured"), records);
-    opening(&recording, &path("large"), &[&parquet, &other]);
+    opening(&recording, &path("large"), &parquet);
     std::fs::remove_dir_all(&place).unwrap();
 }
