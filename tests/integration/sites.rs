@@ -1,5 +1,6 @@
 //! Call paths, from the program to the files: what roctop says of each call is what the program noted of it.
 
+mod graphs;
 mod python;
 mod pytorch;
 

@@ -91,6 +91,8 @@ pub enum Effect {
     CaptureBegin,
     /// Ends the capture.
     CaptureEnd,
+    /// Makes, copies, changes or destroys nodes of a graph, or an executable graph.
+    Nodes,
     /// Sets an attribute of a graph's kernel: the second argument names it, the third points to the value.
     NodeAttribute,
     /// Returns after GPU work has completed.
@@ -123,6 +125,8 @@ impl Effect {
                 | Self::Lookup
                 | Self::CaptureBegin
                 | Self::CaptureEnd
+                | Self::Graph
+                | Self::Nodes
                 | Self::Communicator
                 | Self::GroupEnd
         )
@@ -164,7 +168,7 @@ pub struct Function {
     pub is_special: bool,
     /// Its argument is an event that its stream records or waits for.
     pub is_event: bool,
-    /// It launches, copies, fills or allocates: where it is called is of interest.
+    /// It launches, copies, fills or allocates, or adds a kernel to a graph: where it is called is of interest.
     pub has_site: bool,
 }
 
@@ -232,8 +236,8 @@ const fn returns(signature: &str) -> Returns {
     }
 }
 
-/// Beginnings of the names of functions that launch, copy, fill or allocate.
-const WITH_SITE: [&str; 15] = [
+/// Beginnings of the names of functions that launch, copy, fill or allocate, or add kernels to graphs.
+const WITH_SITE: [&str; 17] = [
     "hipLaunch",
     "hipExtLaunch",
     "hipModuleLaunch",
@@ -241,6 +245,8 @@ const WITH_SITE: [&str; 15] = [
     "hipHccModuleLaunch",
     "hipDrvLaunch",
     "hipGraphLaunch",
+    "hipGraphAddKernelNode",
+    "hipGraphAddNode",
     "hipMemcpy",
     "hipMemset",
     "hipDrvMemcpy",

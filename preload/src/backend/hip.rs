@@ -22,6 +22,7 @@ pub mod deferred;
 #[cfg(target_arch = "x86_64")]
 pub mod entry;
 pub mod gate;
+pub mod graphs;
 pub mod slot;
 #[cfg(target_arch = "x86_64")]
 mod stub;

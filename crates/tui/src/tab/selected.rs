@@ -67,8 +67,28 @@ fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
     if slice.site.is_known() {
         let path = snap.sites.path_of(ProcessId(slice.process), slice.site);
         out.push((format!("from {}", sites::label(snap, path)), Role::Accent));
+        out.extend(of_graph(scene, slice));
     }
     out
+}
+
+/// Where the graph was launched that a dispatch belongs to.
+fn of_graph(scene: &Scene<'_>, slice: &Slice) -> Option<Line> {
+    let snap = scene.snap;
+    let launches = jump::of_selected(scene.ui, snap).into_iter();
+    let is_launch = |slice: &Slice| {
+        let operation = snap.names.operation(OperationId(slice.what));
+        operation.is_some_and(|known| known.operation.name.starts_with("hipGraphLaunch"))
+    };
+    let mut launches = launches.filter(|(key, slice)| matches!(key, LaneKey::Api(..)) && is_launch(slice));
+    let (_, launch) = launches.next()?;
+    if launch.site == slice.site {
+        let text = "in a graph: which node it is of is not known, this is the launch";
+        return Some((text.into(), Role::Muted));
+    }
+    let path = snap.sites.path_of(ProcessId(launch.process), launch.site);
+    let text = format!("in a graph launched from {}", sites::label(snap, path));
+    launch.site.is_known().then_some((text, Role::Text))
 }
 
 /// The process and call path of the selected slice; none if nothing with a site is selected.

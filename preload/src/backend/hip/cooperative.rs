@@ -46,6 +46,12 @@ pub(crate) fn in_graph() {
     IN_GRAPH.store(1, Ordering::Relaxed);
 }
 
+/// Whether a stream is being captured.
+#[inline]
+pub(crate) fn is_capturing() -> bool {
+    CAPTURES.load(Ordering::Relaxed) != 0
+}
+
 /// Whether launches may have been captured into a graph.
 pub(crate) fn has_captured() -> bool {
     CAPTURED.load(Ordering::Relaxed) != 0

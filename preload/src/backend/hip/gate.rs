@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
+use super::graphs::{self, GraphCall};
 use super::stub::STUBS;
 use super::{communicators, cooperative, deferred, entry, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx};
@@ -411,6 +412,9 @@ fn specially(function: &Function, frame: &Frame) -> bool {
     if let Some(communication) = function.communication() {
         communicators::begin(communication, function.op, call, |place| fetch(frame, place));
     }
+    if function.effect == Effect::Nodes {
+        graphs::changes(&graph_call(function, frame, call));
+    }
     is_alone_after(function.effect, frame, call.thread.tid())
 }
 
@@ -422,7 +426,11 @@ fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
         Effect::Wait => hsa::harvest::wait_begins(),
         Effect::Cooperative => return cooperative::is_needed_for_launch(),
         Effect::Configured => return is_cooperative(frame) && cooperative::is_needed_for_launch(),
-        Effect::Graph => return cooperative::is_needed_for_graph(),
+        Effect::Graph => {
+            let [executable, ..] = frame.passage.registers;
+            graphs::launch_begins(executable, begun(frame).correlation);
+            return cooperative::is_needed_for_graph();
+        }
         Effect::NodeAttribute => node_changes(frame),
         _ => {}
     }
@@ -454,6 +462,15 @@ fn node_changes(frame: &Frame) {
     let [_, attribute, value, ..] = frame.passage.registers;
     if attribute as u32 == LaunchAttribute::COOPERATIVE && value != 0 {
         cooperative::in_graph();
+    }
+}
+
+/// What is of interest in a call for graphs.
+fn graph_call<'a>(function: &'a Function, frame: &Frame, call: &Call) -> GraphCall<'a> {
+    GraphCall {
+        function,
+        registers: frame.passage.registers,
+        site: call.thread.origin().site(),
     }
 }
 
@@ -591,7 +608,6 @@ fn exit_any(frame: &mut Frame, end: u64) {
         } else {
             collector::exit_at(end, call, status, frame.argument);
         }
-        call.thread.end_origin();
         if status.is_some_and(|code| code != 0) {
             failed(function, frame, call);
         }
@@ -600,9 +616,10 @@ fn exit_any(frame: &mut Frame, end: u64) {
             if status == Some(0) {
                 watchdog::wait_ended(call.thread);
             }
-        } else if function.effect.is_after() {
+        } else if function.effect.is_after() || cooperative::is_capturing() {
             take_part(function, frame, call);
         }
+        call.thread.end_origin();
     });
 }
 
@@ -657,6 +674,10 @@ fn explain(end: u64, frame: &Frame, function: &Function, call: &Call, status: Op
 #[cold]
 #[inline(never)]
 fn take_part(function: &Function, frame: &Frame, call: &Call) {
+    if function.effect == Effect::Graph {
+        let _errno = Errno::keep();
+        graphs::launch_ends(call.correlation, status(function, frame) == Some(0));
+    }
     if !has_effect(function.effect, status(function, frame)) {
         return;
     }
@@ -681,6 +702,10 @@ fn take_part(function: &Function, frame: &Frame, call: &Call) {
             }
         }
         Effect::GroupEnd => communicators::group_ended(call.thread),
+        Effect::Nodes => graphs::changed(&graph_call(function, frame, call)),
+        launch if launch.launches() => {
+            graphs::launched(&graph_call(function, frame, call), fetch(frame, function.stream));
+        }
         _ => {}
     }
 }

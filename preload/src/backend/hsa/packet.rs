@@ -11,7 +11,7 @@ use super::queue::Queue;
 use super::signal::{self, Kind};
 use super::slots::Side;
 use super::{harvest, hsa, ring_wrap};
-use crate::backend::hip::{deferred, watchdog};
+use crate::backend::hip::{deferred, graphs, watchdog};
 use crate::backend::sdk;
 use crate::guard::wall;
 use crate::level::{self, Level};
@@ -101,6 +101,8 @@ impl HandedScope {
             let dispatches = packets.iter().zip(index..).filter(|(packet, _)| packet.is_dispatch());
             handed.extend(dispatches.map(|(packet, index)| {
                 let (correlation, origin) = maker(queue, packet, Some(index));
+                let site = graphs::site_of(correlation, packet.kernel_object, origin.site());
+                let origin = Origin::new(origin.tid(), origin.stream(), site);
                 Handed {
                     kernel_object: packet.kernel_object,
                     correlation,
@@ -427,6 +429,7 @@ impl Submission<'_> {
     fn record(&self, queue: &Queue) -> Dispatch {
         let packet = self.packet;
         let (correlation, origin) = maker(queue, packet, self.index);
+        let site = graphs::site_of(correlation, packet.kernel_object, origin.site());
         let ([grid_x, grid_y, grid_z], [workgroup_x, workgroup_y, workgroup_z]) =
             (packet.grid_of_dispatch(), packet.workgroup);
         Dispatch {
@@ -449,7 +452,7 @@ impl Submission<'_> {
             queue: queue.id,
             stream: origin.stream(),
             tid: origin.tid(),
-            name: Dispatch::name_of_site(packet.kernel_object, origin.site()),
+            name: Dispatch::name_of_site(packet.kernel_object, site),
         }
     }
 }

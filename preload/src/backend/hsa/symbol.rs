@@ -9,13 +9,15 @@ use super::{Hsa, agent, hook, hsa};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
-use crate::{clock, thread};
+use crate::{clock, control, thread};
 use hsa_sys::abi::{
     Agent as AgentHandle, EXTENSION_LOADER, Executable, LoadedCodeObject, Loader, SUCCESS, Status, Symbol, info,
 };
 use hsa_sys::table::{Table, core_entry};
 use roctop_ring::record::{CodeObject, Domain, KernelSymbol};
+use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 
@@ -29,6 +31,22 @@ static INTERNALS: [AtomicU64; MAX_INTERNAL] = [const { AtomicU64::new(0) }; MAX_
 static INTERNAL_COUNT: AtomicU64 = AtomicU64::new(0);
 /// Code objects by executable, to emit their unload.
 static LOADED: Mutex<Vec<(Executable, CodeObject)>> = Mutex::new(Vec::new());
+
+/// Maximum number of kernels whose names are kept for graphs.
+const MAX_NAMES: usize = 1 << 18;
+/// Hashes of kernel names by kernel object.
+static NAMES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Hash of a kernel's name (FNV-1a).
+pub(crate) fn name_hash(name: &[u8]) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    name.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+/// Hash of the name of a kernel object; none if it is not known, or another thread adds one now.
+pub(crate) fn name_of(kernel_object: u64) -> Option<u64> {
+    NAMES.try_lock().ok()?.get(&kernel_object).copied()
+}
 
 /// Whether this is one of the run-time's own kernels.
 pub(crate) fn is_internal(kernel_object: u64) -> bool {
@@ -185,6 +203,12 @@ fn kernel(visit: &Visit<'_>, agent: AgentHandle, symbol: Symbol) {
         keep_internal(kernel_object);
     } else {
         forget_internal(kernel_object);
+    }
+    if control::is_asked(wanted::SITES)
+        && let Ok(mut names) = NAMES.lock()
+        && (names.len() < MAX_NAMES || names.contains_key(&kernel_object))
+    {
+        names.insert(kernel_object, name_hash(name));
     }
     let index = visit.hsa.agents.index(agent);
     let owner = visit.objects.iter().find(|object| {
