@@ -486,6 +486,8 @@ pub(crate) fn look(path: &Path) {
 
 /// Threads of an export: some, so that what several do is read too.
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+/// Memory of an export for sorted runs, bytes.
+const MEMORY: usize = 1 << 20;
 
 /// Exports it in every format to `out`, which is then removed; returns the number of files.
 pub(crate) fn files(path: &Path, out: &Path) -> usize {
@@ -502,7 +504,7 @@ pub(crate) fn files(path: &Path, out: &Path) -> usize {
 fn written(recording: &Recording, out: &Path) -> Result<usize, Box<dyn std::error::Error>> {
     let mut count = 0;
     let whole = Merged::new(vec![recording])?;
-    let place = Workspace::new(out, THREADS);
+    let place = Workspace::new(out, THREADS, MEMORY);
     let (collected, _) = collect(&whole, None, &place, &Progress::new())?;
     let facts = Facts::read(&whole)?;
     let mut nodes = Hosts::default();

@@ -1,6 +1,6 @@
 //! Sessions that run, and recordings: what is done with them.
 
-use super::{Gauges, Look, OnExit};
+use super::{Gauges, Look, OnExit, size};
 use crate::export;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -136,6 +136,10 @@ pub struct Export {
     /// Threads that read, sort and write; the files are the same with any number. All available cores when not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Memory for sorted records, as 2G; the others are sorted in temporary files in the output directory. [default: an eighth of
+    /// what is available or of the control group's limit, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
 }
 
 /// Whose columns and names.

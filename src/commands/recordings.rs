@@ -110,7 +110,8 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     let recordings = open_on(threads, &options.recordings)?;
     let whole = merged(&recordings)?;
     prepare_directory(&options.directory)?;
-    let place = Workspace::new(&options.directory, threads);
+    let memory = options.memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let place = Workspace::new(&options.directory, threads, memory.unwrap_or_else(Workspace::memory));
     let progress = Progress::new();
     let (mut collected, replay) = collect(&whole, options.range, &place, &progress)?;
     let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();

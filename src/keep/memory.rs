@@ -1,5 +1,6 @@
 //! How much memory the held records may take.
 
+use roctop_source::memory::group_limit;
 use std::path::Path;
 
 /// The limit where nothing smaller is set, bytes.
@@ -13,34 +14,6 @@ const MIN_BYTES: u64 = 4 << 20;
 pub fn limit(root: &Path) -> u64 {
     let group = group_limit(root).map_or(u64::MAX, |limit| limit / GROUP_SHARE);
     group.clamp(MIN_BYTES, MAX_BYTES)
-}
-
-/// The smallest limit of the process's group and its parents; `None` without one.
-fn group_limit(root: &Path) -> Option<u64> {
-    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
-    let limits = groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_first = controllers.split(',').any(|name| name == "memory");
-        match (is_first, controllers.is_empty()) {
-            // Version 1 has a tree for the controller, version 2 has one for all.
-            (true, _) => smallest(&root.join("sys/fs/cgroup/memory"), path, "memory.limit_in_bytes"),
-            (_, true) => smallest(&root.join("sys/fs/cgroup"), path, "memory.max"),
-            _ => None,
-        }
-    });
-    limits.min()
-}
-
-/// The smallest number in files of this name from a group up to the tree's root. In a container the path may be one of the host,
-/// and the tree begins with the container's own group.
-fn smallest(tree: &Path, group: &str, name: &str) -> Option<u64> {
-    let group = Path::new(group.trim_start_matches('/'));
-    let limits = group.ancestors().filter_map(|group| {
-        let text = std::fs::read_to_string(tree.join(group).join(name)).ok()?;
-        text.trim().parse::<u64>().ok()
-    });
-    limits.min()
 }
 
 #[cfg(test)]

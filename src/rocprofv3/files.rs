@@ -22,7 +22,9 @@ pub(super) fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -
     let whole = Merged::new(recordings.iter().collect())?;
     let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
-    let place = Workspace::new(path, Workspace::cores());
+    // The ranks of a node end at the same time.
+    let memory = Workspace::memory() / 8;
+    let place = Workspace::new(path, Workspace::cores(), memory);
     let (collected, replay) = collect(&whole, None, &place, &progress)?;
     say_all(&replay.warnings(&path.display().to_string()));
     let facts = Facts::read(&whole)?;

@@ -57,7 +57,7 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
         recording
     };
     let small = make_recording("full-recording", 60_000);
-    // Too large to be sorted in memory.
+    // Too large to be sorted without temporary files.
     let large = make_recording("full-sorting", 300_000);
     let cases = [
         (&small, "csv", "256k", "cannot write"),
@@ -78,6 +78,8 @@ fn a_full_disk_is_one_line_and_leaves_nothing_half_written() {
             recording.to_str().unwrap(),
             "--format",
             format,
+            "--memory",
+            "1K",
             "-d",
             small.0.to_str().unwrap(),
         ];

@@ -5,6 +5,7 @@ mod csv;
 mod json;
 mod kineto;
 mod libraries;
+mod memory;
 mod perfetto;
 mod pprof;
 mod ranges;

@@ -1,6 +1,7 @@
 //! The test kit: directories, real programs on the emulated GPU, synthetic recordings, terminals, and readers of what
 //! exports write.
 
+pub(crate) mod cgroup;
 pub(crate) mod columns;
 pub(crate) mod counted;
 pub(crate) mod demo;

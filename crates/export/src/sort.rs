@@ -1,10 +1,11 @@
-//! External sort: sorted runs in an unnamed file, merged during reading.
+//! External sort: sorted runs, merged during reading. Runs stay in memory while the workspace has room; others are written to an
+//! unnamed file.
 //!
-//! Memory holds the entries of a few runs while writing, and one block per run while reading. A hundred million records
-//! make some hundred runs. The first key of each block stays in memory, so that any part of the order can be read, and
-//! several at a time.
+//! While it sorts, memory holds the entries of a few runs more, and while it reads, one block of each run in the file. A hundred million
+//! records make some hundred runs. The first key of each block stays in memory, so that any part of the order can be read,
+//! and several at a time. Blocks are the same wherever the runs are, and so are the parts of the order.
 
-use super::workspace::{Pending, Workspace};
+use super::workspace::{Pending, Room, Workspace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
@@ -12,12 +13,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Size of a block before compression, bytes.
-const BLOCK_BYTES: usize = 16 << 10;
+/// Size of the entries of a block in memory, bytes. In the file they take about a quarter before compression.
+const BLOCK_BYTES: usize = 64 << 10;
 /// Number of entries of a part, about.
 pub(super) const PART_ENTRIES: usize = 1 << 14;
 /// Maximum number of runs that a sorter waits for later.
@@ -39,6 +40,11 @@ pub(crate) trait Entry: Serialize + DeserializeOwned + Clone + Send + Sync + 'st
     fn heap(&self) -> usize {
         0
     }
+
+    /// Its size, bytes.
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.heap()
+    }
 }
 
 /// Entries that are added when their run is sorted.
@@ -58,13 +64,14 @@ pub(crate) struct Sorter<T: Entry> {
     place: Workspace,
     spill: Option<Arc<Spill>>,
     /// Runs in the order of their entries; the last ones may still be written.
-    runs: Vec<Run<T::Key>>,
-    pending: VecDeque<Pending<io::Result<Run<T::Key>>>>,
+    runs: Vec<Run<T>>,
+    pending: VecDeque<Pending<io::Result<Run<T>>>>,
     count: u64,
 }
 
 impl<T: Entry> Sorter<T> {
-    /// A sorter that holds at most `bytes` bytes of entries; more are written to an unnamed file in the directory of `place`.
+    /// A sorter that holds at most `bytes` bytes of entries. More become runs, in the memory of `place` or in an unnamed file in
+    /// its directory.
     pub(crate) fn new(place: &Workspace, bytes: usize) -> Self {
         let most = bytes.max(size_of::<T>() * 16);
         Self {
@@ -86,7 +93,7 @@ impl<T: Entry> Sorter<T> {
     pub(crate) fn put(&mut self, entry: T) -> io::Result<()> {
         self.count += 1;
         self.next += 1;
-        self.bytes += size_of::<T>() + entry.heap();
+        self.bytes += entry.size();
         self.held.push(entry);
         self.write_run_if_full()
     }
@@ -117,15 +124,24 @@ impl<T: Entry> Sorter<T> {
     }
 
     fn write_run(&mut self) -> io::Result<()> {
-        let spill = match &self.spill {
-            Some(spill) => spill.clone(),
-            None => self.spill.insert(Arc::new(Spill::create(&self.place)?)).clone(),
-        };
         self.hold_chunk();
         let chunks = std::mem::take(&mut self.chunks);
-        self.bytes = 0;
         let count = std::mem::take(&mut self.next);
-        let run = move || spill.write(&joined(chunks, count));
+        let bytes = std::mem::take(&mut self.bytes) + count * size_of::<u32>();
+        let to = match (self.place.reserve(bytes), &self.spill) {
+            (Some(room), _) => To::Memory(room),
+            (None, Some(spill)) => To::File(spill.clone()),
+            (None, None) => To::File(self.spill.insert(Arc::new(Spill::create(&self.place)?)).clone()),
+        };
+        let run = move || {
+            let entries = joined(chunks, count);
+            let (order, blocks, last) = sorted(&entries)?;
+            let data = match to {
+                To::Memory(room) => Data::Memory(entries, order, room),
+                To::File(spill) => Data::File(spill.write(&entries, &order, &blocks)?, spill),
+            };
+            Ok(Run { blocks, last, data })
+        };
         self.pending.push_back(self.place.start_run(run));
         if (self.runs.len() + self.pending.len()).is_multiple_of(RUNS_OF_ONE_SIZE) {
             self.enough = (2 * self.enough).min(self.most);
@@ -138,15 +154,15 @@ impl<T: Entry> Sorter<T> {
         while self.pending.len() > most
             && let Some(run) = self.pending.pop_front()
         {
-            let run = run.wait()?.map_err(|error| no_room(self.place.directory(), &error))?;
-            self.runs.push(run);
+            self.runs.push(run.wait()??);
         }
         Ok(())
     }
 
     /// All entries, sorted.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
-        if self.spill.is_some() && self.bytes > 0 {
+        let has_runs = !self.runs.is_empty() || !self.pending.is_empty();
+        if has_runs && self.bytes > 0 {
             self.write_run()?;
         }
         self.settle(0)?;
@@ -156,11 +172,45 @@ impl<T: Entry> Sorter<T> {
         held.sort_by_key(T::key);
         Ok(Sorted {
             held,
-            spilled: self.spill.map(|spill| Arc::new(Spilled { spill, runs })),
+            runs: has_runs.then(|| Arc::new(Runs(runs))),
             count: self.count,
             place: Some(self.place),
         })
     }
+}
+
+/// Where a run goes.
+enum To {
+    Memory(Room),
+    File(Arc<Spill>),
+}
+
+/// Order, blocks and last key of a run's entries.
+type Order<K> = (Vec<u32>, Vec<Block<K>>, K);
+
+/// Sorts the entries of a run, which stay where they are.
+fn sorted<T: Entry>(entries: &[T]) -> io::Result<Order<T::Key>> {
+    let mut order: Vec<(T::Key, u32)> = entries.iter().map(T::key).zip(0..).collect();
+    // Chunks are nearly sorted, which a stable sort makes use of.
+    order.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut blocks: Vec<Block<T::Key>> = Vec::new();
+    let mut bytes = BLOCK_BYTES;
+    for (at, (key, number)) in order.iter().enumerate() {
+        if bytes >= BLOCK_BYTES {
+            blocks.push(Block {
+                first: key.clone(),
+                begin: at,
+                entries: 0,
+            });
+            bytes = 0;
+        }
+        bytes += entries[*number as usize].size();
+        if let Some(block) = blocks.last_mut() {
+            block.entries += 1;
+        }
+    }
+    let last = order.last().ok_or(io::ErrorKind::InvalidInput)?.0.clone();
+    Ok((order.into_iter().map(|(_, number)| number).collect(), blocks, last))
 }
 
 /// The entries of a run.
@@ -175,7 +225,7 @@ fn joined<T: Entry>(chunks: Vec<Chunk<T>>, count: usize) -> Vec<T> {
 /// Sorted entries; can be iterated repeatedly, and by several threads.
 pub(crate) struct Sorted<T: Entry> {
     held: Vec<T>,
-    spilled: Option<Arc<Spilled<T::Key>>>,
+    runs: Option<Arc<Runs<T>>>,
     count: u64,
     place: Option<Workspace>,
 }
@@ -184,7 +234,7 @@ impl<T: Entry> Default for Sorted<T> {
     fn default() -> Self {
         Self {
             held: Vec::new(),
-            spilled: None,
+            runs: None,
             count: 0,
             place: None,
         }
@@ -205,9 +255,9 @@ impl<T: Entry> Sorted<T> {
 
     /// Iterates over the entries; ends after an error. Other threads read ahead.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        match (&self.spilled, self.ahead()) {
+        match (&self.runs, self.ahead()) {
             (_, Some(ahead)) => Iter::Ahead(ahead),
-            (Some(spilled), None) => Iter::Merge(Merge::new(spilled, KeyRange::all())),
+            (Some(runs), None) => Iter::Merge(Merge::new(runs, KeyRange::all())),
             (None, None) => Iter::Held(self.held.iter()),
         }
     }
@@ -215,20 +265,20 @@ impl<T: Entry> Sorted<T> {
     /// Iterates over the entries in lists of about [`PART_ENTRIES`], the same on any number of threads; ends after an error.
     /// Other threads read ahead.
     pub(crate) fn chunks(&self) -> Chunks<'_, T> {
-        match (&self.spilled, self.ahead()) {
+        match (&self.runs, self.ahead()) {
             (_, Some(ahead)) => Chunks::Ahead(ahead),
-            (Some(spilled), None) => Chunks::Here(spilled, spilled.ranges(PART_ENTRIES).into_iter()),
+            (Some(runs), None) => Chunks::Here(runs, runs.ranges(PART_ENTRIES).into_iter()),
             (None, None) => Chunks::Held(self.held.chunks(PART_ENTRIES)),
         }
     }
 
     fn ahead(&self) -> Option<Ahead<T>> {
-        let spilled = self.spilled.as_ref()?;
+        let runs = self.runs.as_ref()?;
         let place = self.place.as_ref().filter(|place| place.ahead() > 0)?;
         Some(Ahead {
-            spilled: spilled.clone(),
+            runs: runs.clone(),
             place: place.clone(),
-            ranges: spilled.ranges(PART_ENTRIES).into_iter(),
+            ranges: runs.ranges(PART_ENTRIES).into_iter(),
             pending: VecDeque::new(),
             current: Vec::new().into_iter(),
         })
@@ -241,18 +291,17 @@ impl<T: Entry> Sorted<T> {
         map: impl Fn(Iter<'_, T>) -> Result<R, E> + Sync,
         mut take: impl FnMut(R) -> Result<(), E>,
     ) -> Result<(), E> {
-        let parts: Vec<Part<'_, T>> = match &self.spilled {
-            Some(spilled) => spilled
-                .ranges(entries)
-                .into_iter()
-                .map(|range| Part::Spilled(spilled, range))
-                .collect(),
+        let parts: Vec<Part<'_, T>> = match &self.runs {
+            Some(runs) => {
+                let ranges = runs.ranges(entries).into_iter();
+                ranges.map(|range| Part::Merged(runs, range)).collect()
+            }
             None => self.held.chunks(entries).map(Part::Held).collect(),
         };
         let map = |part| {
             map(match part {
                 Part::Held(held) => Iter::Held(held.iter()),
-                Part::Spilled(spilled, range) => Iter::Merge(Merge::new(spilled, range)),
+                Part::Merged(runs, range) => Iter::Merge(Merge::new(runs, range)),
             })
         };
         match &self.place {
@@ -265,7 +314,7 @@ impl<T: Entry> Sorted<T> {
 /// Consecutive entries.
 enum Part<'a, T: Entry> {
     Held(&'a [T]),
-    Spilled(&'a Spilled<T::Key>, KeyRange<T::Key>),
+    Merged(&'a Runs<T>, KeyRange<T::Key>),
 }
 
 /// Keys from the first one to before the second one; `None` is unbounded.
@@ -300,7 +349,7 @@ impl<T: Entry> Iterator for Iter<'_, T> {
 
 /// Entries whose next parts are read by other threads.
 pub(crate) struct Ahead<T: Entry> {
-    spilled: Arc<Spilled<T::Key>>,
+    runs: Arc<Runs<T>>,
     place: Workspace,
     ranges: std::vec::IntoIter<KeyRange<T::Key>>,
     pending: VecDeque<Pending<io::Result<Vec<T>>>>,
@@ -312,8 +361,8 @@ impl<T: Entry> Ahead<T> {
         while self.pending.len() < self.place.ahead()
             && let Some(range) = self.ranges.next()
         {
-            let spilled = self.spilled.clone();
-            let read = move || Merge::new(&spilled, range).collect();
+            let runs = self.runs.clone();
+            let read = move || Merge::new(&runs, range).collect();
             self.pending.push_back(self.place.start(read));
         }
         let entries = self.pending.pop_front()?.wait().flatten();
@@ -345,7 +394,7 @@ impl<T: Entry> Iterator for Ahead<T> {
 pub(crate) enum Chunks<'a, T: Entry> {
     /// All are in memory.
     Held(std::slice::Chunks<'a, T>),
-    Here(&'a Spilled<T::Key>, std::vec::IntoIter<KeyRange<T::Key>>),
+    Here(&'a Runs<T>, std::vec::IntoIter<KeyRange<T::Key>>),
     Ahead(Ahead<T>),
 }
 
@@ -355,7 +404,7 @@ impl<T: Entry> Iterator for Chunks<'_, T> {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Held(chunks) => Some(Ok(chunks.next()?.to_vec())),
-            Self::Here(spilled, ranges) => Some(Merge::new(spilled, ranges.next()?).collect()),
+            Self::Here(runs, ranges) => Some(Merge::new(runs, ranges.next()?).collect()),
             Self::Ahead(ahead) => ahead.next_part(),
         }
     }
@@ -370,7 +419,7 @@ pub(crate) struct Merge<'a, T: Entry> {
 }
 
 impl<'a, T: Entry> Merge<'a, T> {
-    fn new(spilled: &'a Spilled<T::Key>, range: KeyRange<T::Key>) -> Self {
+    fn new(runs: &'a Runs<T>, range: KeyRange<T::Key>) -> Self {
         let KeyRange(from, to) = range;
         let mut merge = Self {
             cursors: Vec::new(),
@@ -378,23 +427,13 @@ impl<'a, T: Entry> Merge<'a, T> {
             to,
             failed: None,
         };
-        let is_in_range = |run: &&Run<T::Key>| {
+        let is_in_range = |run: &&Run<T>| {
             let begins_before_end = run.blocks.first().is_some_and(|block| merge.is_within(&block.first));
             begins_before_end && from.as_ref().is_none_or(|from| run.last >= *from)
         };
-        let runs: Vec<&Run<T::Key>> = spilled.runs.iter().filter(is_in_range).collect();
+        let runs: Vec<&Run<T>> = runs.0.iter().filter(is_in_range).collect();
         for (number, run) in runs.into_iter().enumerate() {
-            // The block before may end with entries of the range.
-            let first = from
-                .as_ref()
-                .map_or(0, |from| run.blocks.partition_point(|block| block.first < *from));
-            let mut cursor = Cursor {
-                file: &spilled.spill.file,
-                blocks: run.blocks.get(first.saturating_sub(1)..).unwrap_or_default().iter(),
-                block: Vec::new(),
-                used: 0,
-                next: None,
-            };
+            let mut cursor = Cursor::new(run, from.as_ref());
             match cursor.advance_to(from.as_ref()) {
                 Ok(Some(key)) if merge.is_within(&key) => merge.heap.push(Reverse((key, number))),
                 Ok(_) => {}
@@ -421,9 +460,9 @@ impl<T: Entry> Iterator for Merge<'_, T> {
         let mut top = self.heap.peek_mut()?;
         let number = top.0.1;
         let cursor = self.cursors.get_mut(number)?;
-        let entry = cursor.next.take()?;
+        let entry = cursor.take()?;
         match cursor.advance() {
-            Ok(()) => match cursor.next.as_ref().map(T::key) {
+            Ok(()) => match cursor.key() {
                 Some(key) if self.to.as_ref().is_none_or(|to| key < *to) => *top = Reverse((key, number)),
                 _ => drop(std::collections::binary_heap::PeekMut::pop(top)),
             },
@@ -454,33 +493,49 @@ pub(super) fn no_room(directory: &Path, error: &io::Error) -> io::Error {
 }
 
 /// A sorted run.
-struct Run<K> {
+struct Run<T: Entry> {
     /// Its blocks, in order.
-    blocks: Vec<Block<K>>,
+    blocks: Vec<Block<T::Key>>,
     /// Key of its last entry.
-    last: K,
+    last: T::Key,
+    data: Data<T>,
 }
 
-/// A block in the file.
+/// The entries of a run.
+enum Data<T> {
+    /// Entries in the order of their arrival, their sorted order, and the room that they take.
+    Memory(
+        Vec<T>,
+        Vec<u32>,
+        #[expect(dead_code, reason = "held while the entries are")] Room,
+    ),
+    /// The blocks, and the file that they are in.
+    File(Vec<Packed>, Arc<Spill>),
+}
+
+/// Consecutive entries of a run.
 struct Block<K> {
     /// Key of its first entry.
     first: K,
-    at: u64,
-    packed: usize,
-    bytes: usize,
+    /// Place of its first entry in the run's order.
+    begin: usize,
     entries: usize,
 }
 
-/// Runs in an unnamed file.
-pub(crate) struct Spilled<K> {
-    spill: Arc<Spill>,
-    runs: Vec<Run<K>>,
+/// A block in the file.
+struct Packed {
+    at: u64,
+    packed: usize,
+    bytes: usize,
 }
 
-impl<K: Ord + Clone> Spilled<K> {
+/// Sorted runs.
+pub(crate) struct Runs<T: Entry>(Vec<Run<T>>);
+
+impl<T: Entry> Runs<T> {
     /// Divides the order into ranges of about `entries` entries. Equal keys are in one range.
-    fn ranges(&self, entries: usize) -> Vec<KeyRange<K>> {
-        let mut blocks: Vec<&Block<K>> = self.runs.iter().flat_map(|run| &run.blocks).collect();
+    fn ranges(&self, entries: usize) -> Vec<KeyRange<T::Key>> {
+        let mut blocks: Vec<&Block<T::Key>> = self.0.iter().flat_map(|run| &run.blocks).collect();
         blocks.sort_by(|a, b| a.first.cmp(&b.first));
         let (mut ranges, mut from, mut count) = (Vec::new(), None, 0);
         for block in blocks {
@@ -499,6 +554,8 @@ impl<K: Ord + Clone> Spilled<K> {
 /// An unnamed file that several threads write.
 struct Spill {
     file: File,
+    /// The directory that it takes room in.
+    directory: PathBuf,
     end: AtomicU64,
 }
 
@@ -506,79 +563,130 @@ impl Spill {
     fn create(place: &Workspace) -> io::Result<Self> {
         Ok(Self {
             file: nameless(place)?,
+            directory: place.directory().to_owned(),
             end: AtomicU64::new(0),
         })
     }
 
-    /// Sorts entries and writes them as a run, with one write: threads that write to a file wait for each other.
-    fn write<T: Entry>(&self, entries: &[T]) -> io::Result<Run<T::Key>> {
-        let mut order: Vec<(T::Key, &T)> = entries.iter().map(|entry| (entry.key(), entry)).collect();
-        // Chunks are nearly sorted, which a stable sort makes use of.
-        order.sort_by(|a, b| a.0.cmp(&b.0));
-        let (last, _) = order.last().ok_or(io::ErrorKind::InvalidInput)?;
-        let (mut blocks, mut packed) = (Vec::new(), Vec::new());
-        let mut block = Vec::with_capacity(BLOCK_BYTES + 4096);
-        let mut first = 0;
-        for (at, (_, entry)) in order.iter().enumerate() {
-            block = postcard::to_extend(entry, block).map_err(io::Error::other)?;
-            if block.len() >= BLOCK_BYTES || at + 1 == order.len() {
-                let compressed = lz4_flex::block::compress(&block);
-                blocks.push(Block {
-                    first: order[first].0.clone(),
-                    at: packed.len() as u64,
-                    packed: compressed.len(),
-                    bytes: block.len(),
-                    entries: at + 1 - first,
-                });
-                packed.extend_from_slice(&compressed);
-                block.clear();
-                first = at + 1;
+    /// Writes the blocks of a run, with one write: threads that write to a file wait for each other.
+    fn write<T: Entry>(&self, entries: &[T], order: &[u32], blocks: &[Block<T::Key>]) -> io::Result<Vec<Packed>> {
+        let (mut written, mut all) = (Vec::with_capacity(blocks.len()), Vec::new());
+        let mut encoded = Vec::with_capacity(BLOCK_BYTES / 2);
+        for block in blocks {
+            encoded.clear();
+            for number in &order[block.begin..block.begin + block.entries] {
+                encoded = postcard::to_extend(&entries[*number as usize], encoded).map_err(io::Error::other)?;
             }
+            let compressed = lz4_flex::block::compress(&encoded);
+            written.push(Packed {
+                at: all.len() as u64,
+                packed: compressed.len(),
+                bytes: encoded.len(),
+            });
+            all.extend_from_slice(&compressed);
         }
-        let begin = self.end.fetch_add(packed.len() as u64, Ordering::Relaxed);
-        self.file.write_all_at(&packed, begin)?;
-        for block in &mut blocks {
-            block.at += begin;
-        }
-        Ok(Run {
-            blocks,
-            last: last.clone(),
-        })
+        let begin = self.end.fetch_add(all.len() as u64, Ordering::Relaxed);
+        self.file
+            .write_all_at(&all, begin)
+            .map_err(|error| no_room(&self.directory, &error))?;
+        written.iter_mut().for_each(|block| block.at += begin);
+        Ok(written)
     }
 }
 
 /// Reader of one run.
-struct Cursor<'a, T: Entry> {
-    file: &'a File,
-    blocks: std::slice::Iter<'a, Block<T::Key>>,
-    block: Vec<u8>,
-    used: usize,
-    next: Option<T>,
+enum Cursor<'a, T: Entry> {
+    /// Entries, and the order of those that are left.
+    Memory(&'a [T], &'a [u32]),
+    File {
+        file: &'a File,
+        blocks: std::slice::Iter<'a, Packed>,
+        block: Vec<u8>,
+        used: usize,
+        next: Option<T>,
+    },
 }
 
-impl<T: Entry> Cursor<'_, T> {
-    fn advance(&mut self) -> io::Result<()> {
-        if self.used == self.block.len() {
-            let Some(block) = self.blocks.next() else {
-                self.next = None;
-                return Ok(());
-            };
-            let mut packed = vec![0u8; block.packed];
-            self.file.read_exact_at(&mut packed, block.at)?;
-            self.block = lz4_flex::block::decompress(&packed, block.bytes).map_err(io::Error::other)?;
-            self.used = 0;
+impl<'a, T: Entry> Cursor<'a, T> {
+    /// A reader that begins not after the first entry that is not before `from`.
+    fn new(run: &'a Run<T>, from: Option<&T::Key>) -> Self {
+        // The block before may end with entries of the range.
+        let later = from.map_or(0, |from| run.blocks.partition_point(|block| block.first < *from));
+        let first = later.saturating_sub(1);
+        match &run.data {
+            Data::Memory(entries, order, _) => {
+                let begin = run.blocks.get(first).map_or(0, |block| block.begin);
+                Self::Memory(entries, order.get(begin..).unwrap_or_default())
+            }
+            Data::File(blocks, spill) => Self::File {
+                file: &spill.file,
+                blocks: blocks.get(first..).unwrap_or_default().iter(),
+                block: Vec::new(),
+                used: 0,
+                next: None,
+            },
         }
-        let (entry, rest) = postcard::take_from_bytes(&self.block[self.used..]).map_err(io::Error::other)?;
-        self.used = self.block.len() - rest.len();
-        self.next = Some(entry);
-        Ok(())
+    }
+
+    /// Key of the current entry; `None` at the end.
+    fn key(&self) -> Option<T::Key> {
+        match self {
+            Self::Memory(entries, order) => Some(entries.get(*order.first()? as usize)?.key()),
+            Self::File { next, .. } => next.as_ref().map(T::key),
+        }
+    }
+
+    /// The current entry; `None` at the end. [`Cursor::advance`] must follow.
+    fn take(&mut self) -> Option<T> {
+        match self {
+            Self::Memory(entries, order) => entries.get(*order.first()? as usize).cloned(),
+            Self::File { next, .. } => next.take(),
+        }
+    }
+
+    fn advance(&mut self) -> io::Result<()> {
+        match self {
+            Self::Memory(_, order) => {
+                *order = order.get(1..).unwrap_or_default();
+                Ok(())
+            }
+            Self::File {
+                file,
+                blocks,
+                block,
+                used,
+                next,
+            } => {
+                if *used == block.len() {
+                    let Some(following) = blocks.next() else {
+                        *next = None;
+                        return Ok(());
+                    };
+                    let mut packed = vec![0u8; following.packed];
+                    file.read_exact_at(&mut packed, following.at)?;
+                    *block = lz4_flex::block::decompress(&packed, following.bytes).map_err(io::Error::other)?;
+                    *used = 0;
+                }
+                let (entry, rest) = postcard::take_from_bytes(&block[*used..]).map_err(io::Error::other)?;
+                *used = block.len() - rest.len();
+                *next = Some(entry);
+                Ok(())
+            }
+        }
     }
 
     /// Advances to the first entry that is not before `from`, and returns its key.
     fn advance_to(&mut self, from: Option<&T::Key>) -> io::Result<Option<T::Key>> {
+        if let Self::Memory(entries, order) = self {
+            if let Some(from) = from {
+                let before = order.partition_point(|number| entries[*number as usize].key() < *from);
+                *order = &order[before..];
+            }
+            return Ok(self.key());
+        }
         loop {
             self.advance()?;
-            let key = self.next.as_ref().map(T::key);
+            let key = self.key();
             if key.as_ref().zip(from).is_none_or(|(key, from)| key >= from) {
                 return Ok(key);
             }
@@ -589,7 +697,7 @@ impl<T: Entry> Cursor<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::tests::workspace;
+    use crate::workspace::tests::{workspace, workspace_with};
     use serde::Deserialize;
     use std::num::NonZeroUsize;
 
@@ -609,6 +717,42 @@ mod tests {
         for pair in all.windows(2) {
             assert!(pair[0].last() < pair[1].first(), "{pair:?}");
         }
+    }
+
+    #[test]
+    fn parts_are_the_same_wherever_runs_are() {
+        let parts = |memory| {
+            let mut sorter = Sorter::new(&workspace_with(2, memory), 64 << 10);
+            mixed(50_000).for_each(|pair| sorter.put(pair).unwrap());
+            let sorted = sorter.finish().unwrap();
+            let runs = sorted.runs.as_ref().unwrap();
+            let in_memory = runs.0.iter().filter(|run| matches!(run.data, Data::Memory(..))).count();
+            let mut all = Vec::new();
+            let part = |part: Iter<'_, Pair>| part.collect::<io::Result<Vec<Pair>>>();
+            let take = |pairs: Vec<Pair>| {
+                all.push(pairs);
+                io::Result::Ok(())
+            };
+            sorted.each_part(1000, part, take).unwrap();
+            (in_memory, runs.0.len() - in_memory, all)
+        };
+        let (spilled, some, kept) = (parts(0), parts(500 << 10), parts(1 << 30));
+        assert!(spilled.0 == 0 && spilled.1 > 10, "{} {}", spilled.0, spilled.1);
+        assert!(some.0 > 2 && some.1 > 2, "{} {}", some.0, some.1);
+        assert!(kept.0 > 10 && kept.1 == 0, "{} {}", kept.0, kept.1);
+        assert!(spilled.2.len() > 10 && spilled.2 == some.2 && some.2 == kept.2);
+    }
+
+    #[test]
+    fn memory_is_given_back() {
+        let place = workspace_with(2, 1 << 20);
+        for _ in 0..5 {
+            let mut sorter = Sorter::new(&place, 64 << 10);
+            mixed(9000).for_each(|pair| sorter.put(pair).unwrap());
+            let runs = sorter.finish().unwrap().runs.unwrap();
+            assert!(runs.0.iter().all(|run| matches!(run.data, Data::Memory(..))));
+        }
+        assert!(place.reserve(1 << 20).is_some(), "all of it");
     }
 
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -656,7 +800,7 @@ mod tests {
 
     #[test]
     fn an_unwritable_directory_is_an_error() {
-        let mut sorter = Sorter::new(&Workspace::new(Path::new("/proc/nowhere"), NonZeroUsize::MIN), 16);
+        let mut sorter = Sorter::new(&Workspace::new(Path::new("/proc/nowhere"), NonZeroUsize::MIN, 0), 16);
         let failed = mixed(100).try_for_each(|pair| sorter.put(pair));
         assert!(failed.is_err());
     }

@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unwritable_directory_is_an_error() {
-        let mut texts = Texts::keeping(&Workspace::new(Path::new("/proc/nowhere"), NonZeroUsize::MIN), 0);
+        let mut texts = Texts::keeping(&Workspace::new(Path::new("/proc/nowhere"), NonZeroUsize::MIN, 0), 0);
         let failed = (0..10_000).try_for_each(|number| texts.put(TextId(number), text(number).into()));
         assert!(failed.unwrap_err().to_string().contains("needs room in /proc/nowhere"));
     }

@@ -4,14 +4,19 @@
 //! are taken in the order of the jobs, so the files have the same bytes on any number of threads.
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use roctop_source::memory;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Maximum number of runs that are sorted at a time: each holds a sorter's memory.
 const MAX_RUNS: usize = 12;
+/// Share of the available memory that sorted records may take, as a divisor, and the most, bytes.
+const MEMORY_SHARE: u64 = 8;
+const MAX_MEMORY: u64 = 4 << 30;
 /// Maximum number of parts that are read before they are needed.
 const MAX_AHEAD: usize = 8;
 
@@ -24,6 +29,8 @@ struct Shared {
     threads: usize,
     /// To the threads; `None` if all work is done by the caller.
     jobs: Option<Sender<Job>>,
+    /// Bytes that sorted runs may still take in memory.
+    room: AtomicUsize,
     /// Holds an element for each run that is sorted.
     runs: (Sender<()>, Receiver<()>),
 }
@@ -43,14 +50,27 @@ impl<R> Pending<R> {
     }
 }
 
+/// Memory of a workspace; given back when it is dropped.
+pub(crate) struct Room {
+    of: Workspace,
+    bytes: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.of.0.room.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Workspace {
-    /// Sorts in `directory`, and works on `threads` threads.
-    pub fn new(directory: &Path, threads: NonZeroUsize) -> Self {
+    /// Sorts in memory of `memory` bytes and in `directory`, and works on `threads` threads.
+    pub fn new(directory: &Path, threads: NonZeroUsize, memory: usize) -> Self {
         let threads = threads.get();
         Self(Arc::new(Shared {
             directory: directory.to_owned(),
             threads,
             jobs: (threads > 1).then(|| start(threads)).flatten(),
+            room: AtomicUsize::new(memory),
             runs: bounded(threads.min(MAX_RUNS)),
         }))
     }
@@ -58,6 +78,22 @@ impl Workspace {
     /// The number of cores that this process may use, by its affinity and its cgroup's quota.
     pub fn cores() -> NonZeroUsize {
         thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// The memory for sorted records that suits this machine, bytes: a part of what is available to this process.
+    pub fn memory() -> usize {
+        let available = memory::available(Path::new("/")).unwrap_or(0);
+        (available / MEMORY_SHARE).min(MAX_MEMORY) as usize
+    }
+
+    /// Takes room in memory; `None` if there is less.
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<Room> {
+        let room = &self.0.room;
+        let taken = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes));
+        taken.ok().map(|_| Room {
+            of: self.clone(),
+            bytes,
+        })
     }
 
     /// The directory.
@@ -124,7 +160,12 @@ pub(crate) mod tests {
 
     /// In the directory for temporary files.
     pub(crate) fn workspace(threads: usize) -> Workspace {
+        workspace_with(threads, 0)
+    }
+
+    /// The same, with memory for sorted runs.
+    pub(crate) fn workspace_with(threads: usize, memory: usize) -> Workspace {
         let threads = NonZeroUsize::new(threads).expect("some threads");
-        Workspace::new(&std::env::temp_dir(), threads)
+        Workspace::new(&std::env::temp_dir(), threads, memory)
     }
 }

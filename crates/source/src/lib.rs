@@ -3,6 +3,7 @@
 
 mod error;
 mod in_order;
+pub mod memory;
 pub mod progress;
 pub mod recording;
 pub mod session;

@@ -46,7 +46,7 @@ fn all_formats_hold_the_same_records() {
 }
 
 /// Contents of all files below a folder, by path.
-fn contents(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+pub(super) fn contents(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -55,6 +55,18 @@ fn contents(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
             let bytes = std::fs::read(&path).unwrap();
             into.insert(path, bytes);
         }
+    }
+}
+
+/// Checks that there are the same files with the same bytes.
+pub(super) fn check_same(what: &str, expected: &BTreeMap<PathBuf, Vec<u8>>, found: &BTreeMap<PathBuf, Vec<u8>>) {
+    assert!(
+        !found.is_empty() && found.keys().eq(expected.keys()),
+        "{what}: {:?}",
+        found.keys()
+    );
+    for (path, bytes) in found {
+        assert!(*bytes == expected[path], "{what}: {}", path.display());
     }
 }
 
@@ -77,28 +89,23 @@ fn files_are_the_same_on_any_number_of_threads() {
     check_threads("threads-mixed", &mixed, all, "2M");
 }
 
-/// Checks that the files of a recording have the same bytes on one, two and seven threads.
+/// Checks that the files of a recording have the same bytes on one, two and seven threads, sorted in memory or in files.
 fn check_threads(name: &str, made: &Made, formats: &str, split: &str) {
     let place = place(name);
     let (path, out) = (place.join("rec"), place.join("out"));
     make(&path, made);
     let mut expected = None;
-    for threads in ["1", "2", "7"] {
+    for (threads, memory) in [("1", "1K"), ("2", "1G"), ("7", "1K"), ("7", "64M")] {
         let words = ["export", path.to_str().unwrap(), "-d", out.to_str().unwrap(), "-o", "t"];
         let options = ["--format", formats, "--stats", "--wide-counters", "--split", split];
-        let output = roctop(&[&words[..], &options[..], &["--threads", threads][..]].concat());
+        let workspace = ["--threads", threads, "--memory", memory];
+        let output = roctop(&[&words[..], &options[..], &workspace[..]].concat());
         assert!(output.status.success(), "{output:?}");
         let mut found = BTreeMap::new();
         contents(&out, &mut found);
         let expected = expected.get_or_insert_with(|| found.clone());
-        assert!(
-            found.len() > 10 && found.keys().eq(expected.keys()),
-            "{:?}",
-            found.keys()
-        );
-        for (path, bytes) in &found {
-            assert!(*bytes == expected[path], "{} on {threads} threads", path.display());
-        }
+        assert!(found.len() > 10, "{:?}", found.keys());
+        check_same(&format!("{threads} threads, {memory}"), expected, &found);
         std::fs::remove_dir_all(&out).unwrap();
     }
 }
@@ -115,7 +122,7 @@ fn the_number_of_threads_is_checked() {
 
 #[test]
 fn what_does_not_fit_in_memory_is_the_same_as_what_does() {
-    // 1.2 million records need several runs of every sort.
+    // 1.2 million records need several runs of every sort, some of which stay in memory.
     let place = place("spill");
     let path = place.join("rec");
     let made = make(
@@ -128,7 +135,7 @@ fn what_does_not_fit_in_memory_is_the_same_as_what_does() {
     );
     let out = place.join("out");
     let words = ["export", path.to_str().unwrap(), "-d", out.to_str().unwrap(), "-o", "t"];
-    let output = roctop(&words);
+    let output = roctop(&[&words[..], &["--memory", "100M"]].concat());
     assert!(output.status.success(), "{output:?}");
     let kernels = Table::read(&out.join("t_kernel_trace.csv"));
     let calls = Table::read(&out.join("t_hip_api_trace.csv"));

@@ -5,6 +5,7 @@ use crate::operation::{ALLOCATIONS, DIRECTIONS, SCRATCHES};
 use crate::options::{Kind, LIBRARIES, library};
 use crate::records::Mark;
 use crate::view::View;
+use roctop_model::FastMap;
 use roctop_trace::item::{ApiCall, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -105,7 +106,7 @@ const RANGES: [&str; 4] = [
 /// Numbers of operations, for the tables and the records.
 pub(crate) struct Tables<'a> {
     view: &'a View<'a>,
-    numbers: HashMap<OperationId, usize>,
+    numbers: FastMap<OperationId, usize>,
     names: HashMap<Kind, Vec<&'a str>>,
 }
 
@@ -113,7 +114,7 @@ impl<'a> Tables<'a> {
     pub(crate) fn new(view: &'a View<'a>) -> Self {
         let mut tables = Self {
             view,
-            numbers: HashMap::new(),
+            numbers: FastMap::default(),
             names: HashMap::new(),
         };
         let name = |operation: &OperationId| {

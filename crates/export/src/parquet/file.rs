@@ -12,7 +12,7 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
-use std::collections::HashMap;
+use roctop_model::FastMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(super) struct Batch {
     texts: Vec<Vec<ByteArray>>,
     at: usize,
     rows: usize,
-    known: HashMap<String, ByteArray>,
+    known: FastMap<String, ByteArray>,
 }
 
 impl Batch {
@@ -79,7 +79,7 @@ impl Batch {
             texts: vec![Vec::new(); columns.len()],
             at: 0,
             rows: 0,
-            known: HashMap::new(),
+            known: FastMap::default(),
         }
     }
 

@@ -3,8 +3,8 @@
 //! Source: `protos/perfetto/trace` (trace_packet, track_event, track_descriptor, interned_data, debug_annotation).
 
 use crate::protobuf::Message;
+use roctop_model::FastMap;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Value of an annotation.
@@ -120,7 +120,7 @@ pub(super) struct Packets {
     bytes: Message,
     has_begun: bool,
     /// Interned data by field: categories, event names, annotation names.
-    interned: [HashMap<String, u64>; 3],
+    interned: [FastMap<String, u64>; 3],
     /// Numbers of the annotation names of the event before: the next event mostly has the same.
     last: Vec<(String, u64)>,
 }
