@@ -20,7 +20,7 @@ pub struct Look {
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
     /// View to start with: overview, timeline, kernels, copies, api, counters, devices, markers, processes, log, alerts,
-    /// running, steps, diff, memory or samples.
+    /// running, steps, diff, memory, samples, launches, collectives or sites.
     #[arg(long, value_name = "NAME", value_parser = view)]
     pub view: Option<Tab>,
     /// What views show: full, by the terminal's size, or compact: one list of each view.

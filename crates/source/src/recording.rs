@@ -38,6 +38,8 @@ pub use writer::{Origin, Recorder};
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "roctop.json";
+/// Key of the manifest of a copy: number of records that damage had cost its originals.
+const DAMAGED: &str = "damaged";
 /// File name of the driver's topology at the start.
 pub const TOPOLOGY: &str = "topology.json";
 /// File name of the topologies of all machines, in a merged recording.

@@ -4,6 +4,7 @@ use roctop_ring::record::{Domain, direction, engine};
 
 use roctop_model::collectives::CollectiveSlice;
 use roctop_model::query::{Counted, Field, Subject, Value};
+use roctop_model::sites::SiteRow;
 use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use roctop_model::stats::Stat;
 use roctop_model::table::{CopyStat, MarkerStat, Placement, Shape};
@@ -188,6 +189,25 @@ impl Subject for CopySubject<'_> {
                 Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64)
             }
             _ => stat(&self.1.stat, field, 0),
+        }
+    }
+}
+
+/// Copies of a route that one site asks for.
+pub(crate) struct CopiesOfSite<'a> {
+    pub(crate) route: &'a CopySubject<'a>,
+    pub(crate) snap: &'a Snapshot,
+    pub(crate) site: &'a SiteRow,
+}
+
+impl Subject for CopiesOfSite<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.route.any_name(test)
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        match field {
+            Field::Site | Field::File => site(self.snap, self.site.process, self.site.site, field),
+            _ => self.route.value(field),
         }
     }
 }

@@ -322,7 +322,7 @@ pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<Cow<'static, str>> {
         Tab::Api => Kind::Calls,
         Tab::Markers => Kind::Ranges,
         Tab::Copies => Kind::Copies,
-        Tab::Overview | Tab::Timeline | Tab::Running | Tab::Diff => return None,
+        Tab::Overview | Tab::Timeline | Tab::Running | Tab::Diff | Tab::Sites => return None,
         Tab::Devices if !filter.asks_only(|field| !matches!(field, Field::Dev | Field::Dur)) => {
             return Some("words hide nothing here".into());
         }

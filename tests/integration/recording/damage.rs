@@ -120,6 +120,39 @@ fn what_is_missing_of_a_recording_is_told_in_a_line() {
 }
 
 #[test]
+fn copies_of_a_damaged_recording_count_what_it_lost() {
+    let place = place("damaged-copies");
+    let path = place.join("rec");
+    make(
+        &path,
+        &Made {
+            records: 40_000,
+            ..Made::default()
+        },
+    );
+    let mut wrong = std::fs::read(segment(&path)).unwrap();
+    wrong[5000] ^= 1;
+    std::fs::write(segment(&path), &wrong).unwrap();
+    let lost = |name: &str| {
+        let (run, _) = load(&place.join(name));
+        run.lost.get(&(ProcessId(0), LossReason::Damaged)).copied().unwrap_or(0)
+    };
+    let copy = |words: &[&str], from: &str, to: &str| {
+        let (from, to) = (place.join(from), place.join(to));
+        let names = [from.to_str().unwrap(), "-o", to.to_str().unwrap()];
+        let (code, _, errors) = told(&[words, &names].concat());
+        assert_eq!(code, Some(0), "{errors}");
+    };
+    copy(&["merge"], "rec", "merged");
+    copy(&["cut", "--range", "0s..1h"], "rec", "part");
+    copy(&["merge"], "merged", "again");
+    assert!(lost("rec") > 100);
+    for name in ["merged", "part", "again"] {
+        assert_eq!(lost(name), lost("rec"), "{name}");
+    }
+}
+
+#[test]
 fn garbage_is_no_recording_and_never_a_fault() {
     let path = place("garbage").join("rec");
     make(

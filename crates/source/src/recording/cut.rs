@@ -9,7 +9,8 @@ use roctop_trace::item::{ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::BTreeMap;
 
-/// Writes the records that overlap `span` (CLOCK_BOOTTIME ns) and all facts to `recorder`. `read` receives the number
+/// Writes the records that overlap `span` (CLOCK_BOOTTIME ns) and all facts to `recorder`. What damage has cost counts in
+/// the copy, too: nobody knows at which time those records were. `read` receives the number
 /// of bytes read so far, in steps.
 pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut recorder: Recorder) -> Result<Replay> {
     let mut clocks = Clocks::default();
@@ -21,6 +22,7 @@ pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut record
         sink: &mut recorder,
     };
     let replay = whole.deliver(Some(span), read, &mut within)?;
+    recorder.note_damage(replay.lost_by_damage())?;
     recorder.finish()?;
     Ok(replay)
 }

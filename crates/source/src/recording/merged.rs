@@ -338,10 +338,11 @@ impl RawSink for ShiftedSink<'_> {
 
 /// What damage has cost.
 pub(super) fn damage(replay: &Replay) -> Option<Item> {
+    let records = replay.lost_by_damage();
     let lost = Item::Lost {
         process: ProcessId(0),
         reason: LossReason::Damaged,
-        records: replay.damaged.max(replay.missing),
+        records,
     };
-    (replay.damaged > 0).then_some(lost)
+    (records > 0).then_some(lost)
 }

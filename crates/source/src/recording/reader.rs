@@ -5,7 +5,7 @@ use super::file::{Content, File, Prepare, Reading, Want};
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
-use super::{FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger};
+use super::{DAMAGED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
@@ -30,6 +30,8 @@ pub struct Recording {
     clock_offset: i64,
     machines: Vec<(ProcessId, String)>,
     trigger: Option<Trigger>,
+    /// Records that damage had cost the recordings of which this one is a copy.
+    damaged_before: u64,
     /// On which its blocks are read.
     threads: usize,
 }
@@ -108,6 +110,7 @@ impl Recording {
             trigger: facts
                 .get("trigger")
                 .and_then(|trigger| serde_json::from_value(trigger.clone()).ok()),
+            damaged_before: facts.get(DAMAGED).and_then(serde_json::Value::as_u64).unwrap_or(0),
             threads: 1,
         })
     }
@@ -354,6 +357,7 @@ impl Recording {
         sink: &mut dyn RawSink,
     ) -> Result<Replay> {
         let mut replay = Replay {
+            damaged_before: self.damaged_before,
             nameless: self.format > 1 && !self.files.iter().any(|file| Self::is_facts(file)),
             ..Replay::default()
         };
@@ -447,6 +451,8 @@ pub struct Replay {
     pub damaged_bytes: u64,
     /// Records in these ranges, according to the indexes.
     pub missing: u64,
+    /// Records that damage had cost the recordings of which it is a copy.
+    pub damaged_before: u64,
     /// Records in segments that were removed because of the size limit.
     pub dropped: u64,
     /// Whether the recording was finished.
@@ -464,6 +470,17 @@ impl Replay {
             let records = payload::words(payload).first().copied().unwrap_or(0);
             self.dropped = self.dropped.saturating_add(records);
         }
+    }
+
+    /// Records that damage has cost, here and before this was copied; a range of which no index knows the records counts
+    /// as one.
+    pub fn lost_by_damage(&self) -> u64 {
+        let here = if self.damaged > 0 {
+            self.damaged.max(self.missing)
+        } else {
+            0
+        };
+        here.saturating_add(self.damaged_before)
     }
 
     /// Warnings about a recording, or about several that were read as one.
@@ -487,6 +504,12 @@ impl Replay {
 session's rings are there)"
             ));
         }
+        if self.damaged_before > 0 {
+            lines.push(format!(
+                "{name}: it is a copy of damaged recordings, where {} or more records were lost",
+                self.damaged_before
+            ));
+        }
         if self.nameless {
             lines.push(format!(
                 "{name}: the file of facts is missing: kernels, calls and agents have no names, and times are raw"
@@ -507,6 +530,7 @@ session's rings are there)"
         self.damaged += other.damaged;
         self.damaged_bytes += other.damaged_bytes;
         self.missing = self.missing.saturating_add(other.missing);
+        self.damaged_before = self.damaged_before.saturating_add(other.damaged_before);
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
         self.nameless |= other.nameless;

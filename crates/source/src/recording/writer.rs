@@ -6,7 +6,7 @@ use super::history::Written;
 use super::packing::{Packed, Packers};
 use super::payload;
 use super::segment::Segments;
-use super::{FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
+use super::{DAMAGED, FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
@@ -28,6 +28,8 @@ const MAX_BLOCK_AGE: Duration = Duration::from_millis(250);
 const BUSY_BYTES: usize = 24 << 20;
 /// Bytes reserved for the end of a recording whose disk is full: buffered blocks, loss counts, the index.
 const RESERVE_BYTES: usize = 1 << 20;
+/// File name of a manifest that replaces the other.
+const NEXT_MANIFEST: &str = "manifest.next";
 /// File name of the reserved space.
 const RESERVE_FILE: &str = "reserve";
 
@@ -157,6 +159,22 @@ impl Recorder {
             write(TOPOLOGIES, serde_json::to_string_pretty(&others)?)?;
         }
         Ok(())
+    }
+
+    /// Notes in the manifest how many records damage has cost the recordings of which this is a copy.
+    pub(super) fn note_damage(&self, records: u64) -> Result<()> {
+        if records == 0 {
+            return Ok(());
+        }
+        let path = self.path.join(MANIFEST);
+        let text = std::fs::read_to_string(&path).map_err(Error::io("cannot read", &path))?;
+        let mut manifest: serde_json::Value = serde_json::from_str(&text).map_err(Error::damaged(&path))?;
+        manifest[DAMAGED] = records.into();
+        let text = serde_json::to_string_pretty(&manifest)? + "\n";
+        // The manifest is there, whole, at each moment.
+        let next = self.path.join(NEXT_MANIFEST);
+        std::fs::write(&next, text).map_err(Error::io(NO_ROOM, &self.path))?;
+        std::fs::rename(&next, &path).map_err(Error::io("cannot replace", &path))
     }
 
     /// Continues a recording whose writer died: new files, starting with this number.

@@ -7,7 +7,7 @@ use super::sites::{self, HasSite};
 use super::transfers::TransferTable;
 use crate::Pane;
 use crate::Size;
-use crate::filterable::CopySubject;
+use crate::filterable::{CopiesOfSite, CopySubject};
 use crate::jump::Target;
 use crate::launches;
 use crate::relation::Kind;
@@ -19,7 +19,8 @@ use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, look};
 use roctop_model::LaneKey;
 use roctop_model::analysis::Overlap;
-use roctop_model::sites::SiteWork;
+use roctop_model::query::Field;
+use roctop_model::sites::{SiteRow, SiteWork};
 use roctop_model::table::{CLASSES, CopyStat};
 use roctop_trace::item::{AgentId, AgentKind};
 use roctop_trace::units;
@@ -288,7 +289,28 @@ impl Table for CopyTable {
             .chain(sums)
             .filter(|row| source(row, scene).stat.calls > 0)
             .collect();
-        let passes = |row: &&Row| scene.ui.filter.accepts(&CopySubject(names, source(row, scene)));
+        let filter = &scene.ui.filter;
+        let is_by_site = !filter.asks_only(|field| !matches!(field, Field::Site | Field::File));
+        let passes = |row: &&Row| {
+            let route = CopySubject(names, source(row, scene));
+            if !is_by_site {
+                return filter.accepts(&route);
+            }
+            let parts = parts(row, scene);
+            let is_of_row = |one: &&SiteRow| matches!(one.work, SiteWork::Copy(part) if parts.contains(&part));
+            let mut known = values.sites.iter().filter(is_of_row).peekable();
+            if known.peek().is_none() {
+                return filter.accepts(&route);
+            }
+            let snap = scene.snap;
+            known.any(|site| {
+                filter.accepts(&CopiesOfSite {
+                    route: &route,
+                    snap,
+                    site,
+                })
+            })
+        };
         let own: Vec<Row> = rows.iter().filter(passes).copied().collect();
         let related = if own.is_empty() {
             launches::related(scene, Kind::Copies)

@@ -200,7 +200,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     };
     let (upper, lower) = top(area, share);
     if share > 0 {
-        let inner = canvas.frame(upper, "LiveAllocation by the program", "allocations through HSA");
+        let inner = canvas.frame(upper, "Held by the program", "allocations through HSA");
         summary(canvas, inner, scene, &memory.pools);
     }
     let word = if scene.snap.ended.is_some() {

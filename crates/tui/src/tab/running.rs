@@ -17,7 +17,7 @@ use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::{LaneKey, Snapshot};
-use roctop_trace::item::{ApiCall, KernelId, Nanos, Open, ProcessId, QueueId, ThreadId};
+use roctop_trace::item::{ApiCall, Dispatch, KernelId, Nanos, Open, ProcessId, QueueId, ThreadId};
 use roctop_trace::units;
 
 /// Dispatches in flight that are listed, per process.
@@ -162,10 +162,7 @@ fn kernels(snap: &Snapshot, rows: &mut Vec<Row>) {
                 place: queue(snap, dispatch.agent, dispatch.queue),
                 what: super::kernels::name(snap, dispatch.kernel, NameForm::Short),
                 note,
-                lane: match dispatch.stream {
-                    Some(stream) => LaneKey::Stream(dispatch.agent, stream),
-                    None => LaneKey::Queue(dispatch.agent, dispatch.queue),
-                },
+                lane: lane_of(snap, dispatch),
                 key: 1 << 60 | dispatch.dispatch_id << 8 | u64::from(dispatch.process.0 & 0xff),
             });
         }
@@ -213,6 +210,23 @@ fn host(snap: &Snapshot, rows: &mut Vec<Row>) {
             });
         }
     }
+}
+
+/// The lane in which a dispatch in flight will be. Its stream is known only when it has ended, so without one it is the
+/// lane that its queue served last.
+fn lane_of(snap: &Snapshot, dispatch: &Dispatch) -> LaneKey {
+    if let Some(stream) = dispatch.stream {
+        return LaneKey::Stream(dispatch.agent, stream);
+    }
+    let served = snap.lanes.iter().filter_map(|lane| {
+        let (LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _)) = lane.key else {
+            return None;
+        };
+        let last = lane.latest()?;
+        (agent == dispatch.agent && last.queue == dispatch.queue.0).then_some((last.span.end, lane.key))
+    });
+    let latest = served.max_by_key(|(end, _)| *end);
+    latest.map_or(LaneKey::Queue(dispatch.agent, dispatch.queue), |(_, key)| key)
 }
 
 /// The last kernel that each lane of kernels completed.

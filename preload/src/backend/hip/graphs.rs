@@ -13,9 +13,9 @@
 
 use crate::backend::hsa::symbol;
 use crate::guard::Errno;
-use crate::real;
-use crate::thread;
+use crate::{control, real, thread};
 use hip_sys::function::Function;
+use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -250,8 +250,11 @@ pub(super) fn launched(call: &GraphCall<'_>, stream: u64) {
     });
 }
 
-/// Runs `body` with HIP's functions; its calls are the collector's.
+/// Runs `body` with HIP's functions, if sites are wanted; its calls are the collector's.
 fn asking(body: impl FnOnce(&Hip)) {
+    if !control::is_asked(wanted::SITES) {
+        return;
+    }
     let _errno = Errno::keep();
     if let Some(hip) = hip() {
         thread::aside(|| body(hip));
