@@ -269,9 +269,8 @@ mod tests {
         assert_eq!(built(1), Some(false));
         assert_eq!(built(0), Some(true), "the source is newer than the binary");
         let other = |of: SourcePlace| mark(SourcePlace { began: 1 << 40, ..of });
-        let host = Some("another".into());
         let elsewhere = SourcePlace {
-            host: host.unwrap_or_default(),
+            host: "another".into(),
             ..place(&file, 1)
         };
         assert_eq!(other(elsewhere), Some(true), "another machine");

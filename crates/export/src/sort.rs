@@ -525,7 +525,7 @@ struct Block<K> {
 /// A block in the file.
 struct Packed {
     at: u64,
-    packed: usize,
+    stored: usize,
     bytes: usize,
 }
 
@@ -580,7 +580,7 @@ impl Spill {
             let compressed = lz4_flex::block::compress(&encoded);
             written.push(Packed {
                 at: all.len() as u64,
-                packed: compressed.len(),
+                stored: compressed.len(),
                 bytes: encoded.len(),
             });
             all.extend_from_slice(&compressed);
@@ -589,7 +589,9 @@ impl Spill {
         self.file
             .write_all_at(&all, begin)
             .map_err(|error| no_room(&self.directory, &error))?;
-        written.iter_mut().for_each(|block| block.at += begin);
+        for block in &mut written {
+            block.at += begin;
+        }
         Ok(written)
     }
 }
@@ -662,7 +664,7 @@ impl<'a, T: Entry> Cursor<'a, T> {
                         *next = None;
                         return Ok(());
                     };
-                    let mut packed = vec![0u8; following.packed];
+                    let mut packed = vec![0u8; following.stored];
                     file.read_exact_at(&mut packed, following.at)?;
                     *block = lz4_flex::block::decompress(&packed, following.bytes).map_err(io::Error::other)?;
                     *used = 0;
