@@ -136,8 +136,8 @@ pub struct Export {
     /// Threads that read, sort and write; the files are the same with any number. All available cores when not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Memory for sorted records, as 2G; the others are sorted in temporary files in the output directory. [default: an eighth of
-    /// what is available or of the control group's limit, at most 4G]
+    /// Memory for sorted records, as 2G; the others are sorted in temporary files in the output directory. [default: with up to four
+    /// threads an eighth of what is available or of the control group's limit, at most 4G; with more threads none]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 }

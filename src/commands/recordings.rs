@@ -111,7 +111,11 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     let whole = merged(&recordings)?;
     prepare_directory(&options.directory)?;
     let memory = options.memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let place = Workspace::new(&options.directory, threads, memory.unwrap_or_else(Workspace::memory));
+    let place = Workspace::new(
+        &options.directory,
+        threads,
+        memory.unwrap_or_else(|| Workspace::memory(threads)),
+    );
     let progress = Progress::new();
     let (mut collected, replay) = collect(&whole, options.range, &place, &progress)?;
     let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();

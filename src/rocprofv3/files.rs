@@ -23,8 +23,8 @@ pub(super) fn write(plan: &Plan, words: &[String], launched: u64, path: &Path) -
     let progress = Progress::new();
     // Beside the recording: there is room, and it is removed with it.
     // The ranks of a node end at the same time.
-    let memory = Workspace::memory() / 8;
-    let place = Workspace::new(path, Workspace::cores(), memory);
+    let threads = Workspace::cores();
+    let place = Workspace::new(path, threads, Workspace::memory(threads) / 8);
     let (collected, replay) = collect(&whole, None, &place, &progress)?;
     say_all(&replay.warnings(&path.display().to_string()));
     let facts = Facts::read(&whole)?;

@@ -17,6 +17,9 @@ const MAX_RUNS: usize = 12;
 /// Share of the available memory that sorted records may take, as a divisor, and the most, bytes.
 const MEMORY_SHARE: u64 = 8;
 const MAX_MEMORY: u64 = 4 << 30;
+/// Maximum number of threads that keep sorted runs in memory: more threads wait for each other in the kernel for new memory,
+/// and sixteen are faster with files.
+const MAX_THREADS_IN_MEMORY: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Maximum number of parts that are read before they are needed.
 const MAX_AHEAD: usize = 8;
 
@@ -80,8 +83,12 @@ impl Workspace {
         thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// The memory for sorted records that suits this machine, bytes: a part of what is available to this process.
-    pub fn memory() -> usize {
+    /// The memory for sorted records that suits this machine and number of threads, bytes: a part of what is available to this
+    /// process, or none.
+    pub fn memory(threads: NonZeroUsize) -> usize {
+        if threads > MAX_THREADS_IN_MEMORY {
+            return 0;
+        }
         let available = memory::available(Path::new("/")).unwrap_or(0);
         (available / MEMORY_SHARE).min(MAX_MEMORY) as usize
     }
