@@ -16,7 +16,8 @@ pub(crate) const RANK: &str = "rank";
 
 const RANKS: u32 = 8;
 const RATE: u64 = 100_000;
-const LOAD: Load = Load {
+/// Eight threads.
+pub(crate) const LOAD: Load = Load {
     name: "rank",
     rings: 8,
     slots: 1 << 15,

@@ -12,6 +12,7 @@ use roctop_ring::session::ENV_SESSION;
 
 use crate::job::thread_times;
 use crate::live::{Orders, write};
+use crate::open::bytes;
 use crate::program::{self, Load};
 use crate::terminal::memory;
 
@@ -22,16 +23,10 @@ pub(crate) const PROCESS: &str = "node-process";
 const PROCESSES: u64 = 8;
 const LOAD: Load = Load {
     name: "node",
-    rings: 8,
-    // 2 MiB, the launcher's default.
-    slots: 1 << 15,
-    kernels: 300,
-    dispatches: 5,
-    streams: 8,
-    sites: 0,
+    ..crate::job::LOAD
 };
 
-/// Starts the processes and adds up what they wrote.
+/// Starts the processes, which note in the folder `counts` what they wrote, and waits for their end.
 pub(crate) fn run_program(seconds: &str, rate: &str, counts: &str) -> Result<()> {
     let start = |number: u64| {
         let count = Path::new(counts).join(number.to_string());
@@ -64,14 +59,6 @@ pub(crate) fn run_process(seconds: &str, rate: &str, count: &str) -> Result<()> 
     });
     let written: u64 = orders.iter().map(Orders::written).sum();
     Ok(std::fs::write(count, written.to_string())?)
-}
-
-fn bytes(place: &Path) -> Result<u64> {
-    let mut sum = 0;
-    for entry in std::fs::read_dir(place)? {
-        sum += entry?.metadata()?.len();
-    }
-    Ok(sum)
 }
 
 /// Records and lost records of a recording, by its summary.

@@ -18,7 +18,8 @@ const SETTLE_TIME: Duration = Duration::from_millis(300);
 /// How long a recording may take to be read.
 const READ_TIMEOUT: Duration = Duration::from_mins(30);
 
-fn bytes(place: &Path) -> Result<u64> {
+/// Size of the files in a folder, bytes.
+pub(crate) fn bytes(place: &Path) -> Result<u64> {
     let mut sum = 0;
     for entry in std::fs::read_dir(place)? {
         sum += entry?.metadata()?.len();

@@ -48,8 +48,8 @@ pub(super) struct EffectRunner {
     source_lines: Option<SyncSender<Vec<SourcePlace>>>,
 }
 
-/// Maximum number of wishes that wait for the thread that reads source files.
-const MAX_WISHES: usize = 16;
+/// Maximum number of requests that wait for the thread that reads source files.
+const MAX_REQUESTS: usize = 16;
 
 /// Where work in the background reports its result.
 #[derive(Clone)]
@@ -277,8 +277,8 @@ impl EffectRunner {
 
     /// Reads lines of source files, on a thread for them.
     fn read_source(&mut self, places: Vec<SourcePlace>) {
-        let wishes = self.source_lines.get_or_insert_with(|| {
-            let (wishes, received) = sync_channel::<Vec<SourcePlace>>(MAX_WISHES);
+        let requests = self.source_lines.get_or_insert_with(|| {
+            let (requests, received) = sync_channel::<Vec<SourcePlace>>(MAX_REQUESTS);
             let news = self.news.0.clone();
             std::thread::spawn(move || {
                 for places in received {
@@ -288,10 +288,10 @@ impl EffectRunner {
                     }
                 }
             });
-            wishes
+            requests
         });
         // A file system that does not answer leaves lines out.
-        let _ = wishes.try_send(places);
+        let _ = requests.try_send(places);
     }
 
     /// Reads a recording to compare with.
