@@ -208,7 +208,7 @@ unsafe extern "C" fn shut_down() -> Status {
             harvest::take_now();
             probe::discard(hsa);
             proxy::discard(hsa);
-            slots::discard_spare(hsa);
+            slots::discard_unused(hsa);
             witness::discard(hsa);
         });
     }
@@ -275,7 +275,7 @@ fn install(root: &Root, is_silent: bool) -> Option<()> {
 fn forget_all() {
     queue::forget_all();
     observed::forget_all();
-    slots::forget_spare();
+    slots::forget_unused();
     witness::forget_all();
     probe::forget_all();
     copy::forget_all();

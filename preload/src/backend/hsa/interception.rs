@@ -480,6 +480,8 @@ fn forget(queue: &Queue, is_empty: bool) {
     queue.witnesses.give_back();
     if is_empty {
         queue.slots.give_back();
+    } else {
+        queue.slots.leave();
     }
 }
 

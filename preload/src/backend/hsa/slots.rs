@@ -81,17 +81,25 @@ fn zeroed<T: Zero>(count: usize) -> &'static [T] {
 /// Memory of destroyed queues, from this start of the run-time: not used by a later one or by a forked child.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
 
-/// End of the run-time: destroys signals that it made for unused slots.
-pub(crate) fn discard_spare(hsa: &Hsa) {
+/// Memory of destroyed queues whose last dispatches never completed. The processor may still write to it, so no queue gets it.
+static LEFT: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
+
+/// End of the run-time: destroys signals that it made for queues that no longer exist.
+pub(crate) fn discard_unused(hsa: &Hsa) {
     for slots in SPARE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        slots.source.discard(hsa);
+    }
+    for slots in LEFT.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         slots.source.discard(hsa);
     }
 }
 
 /// Start of the run-time: drops memory of an earlier one.
-pub(crate) fn forget_spare() {
-    if let Ok(mut spare) = SPARE.try_lock() {
-        spare.clear();
+pub(crate) fn forget_unused() {
+    for unused in [&SPARE, &LEFT] {
+        if let Ok(mut unused) = unused.try_lock() {
+            unused.clear();
+        }
     }
     pages::forget_all();
 }
@@ -134,6 +142,11 @@ impl Slots {
     /// Returns the memory when nothing of the queue is in flight, for use by another one.
     pub(crate) fn give_back(self) {
         SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+
+    /// Leaves the memory to a destroyed queue's incomplete dispatches.
+    pub(crate) fn leave(self) {
+        LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 
     /// Number of slots.
