@@ -4,17 +4,19 @@ use crate::cli::usage_error::UsageError;
 use crate::cli::{self, Color, Glyphs, Look, Views};
 use crate::kernel_name::Aliases;
 use crate::model::analysis::Thresholds;
-use crate::model::{Options as StoreOptions, Store};
+use crate::model::{Fresh, Options as StoreOptions, Snapshot, Store};
 use crate::settings::{self, Config};
 use crate::ui;
-use crate::ui::run::{Detached, Settings};
+use crate::ui::run::{Detached, Settings, Shown};
 use crate::ui::screen::Options as ScreenOptions;
 use crate::ui::theme::{BUILT_IN, Depth, Theme};
 use anyhow::{Context, Result, anyhow, bail};
+use roctop_source::memory;
 use roctop_trace::spelling::did_you_mean;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes a second to a terminal at the other end of SSH, when the user says nothing else.
 const MAX_BYTES_OVER_SSH: u64 = 8 << 10;
@@ -41,8 +43,27 @@ impl Appearance {
             aliases: self.aliases.clone(),
             thresholds: self.thresholds,
             slices: StoreOptions::slices_in(self.memory),
+            memory: Some(self.memory),
             ..options
         })))
+    }
+}
+
+/// The store of a screen, which keeps the process within the screen's memory.
+pub(super) struct WithinMemory<'a>(pub(super) &'a Mutex<Store>);
+
+impl Shown for WithinMemory<'_> {
+    fn snapshot(&self, fresh: Fresh) -> Arc<Snapshot> {
+        let used = memory::private(Path::new("/"));
+        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = used {
+            store.uses(bytes);
+        }
+        store.snapshot(fresh)
+    }
+
+    fn is_new(&self) -> bool {
+        self.0.is_new()
     }
 }
 

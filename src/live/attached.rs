@@ -1,6 +1,6 @@
 //! A session that another roctop runs, or none any more, on this screen.
 
-use super::appearance::{appearance, open_terminal};
+use super::appearance::{WithinMemory, appearance, open_terminal};
 use super::effects::{EffectRunner, Source};
 use super::named;
 use crate::cli::{Attach, OnExit};
@@ -64,28 +64,34 @@ pub(super) fn attach_from(session: &Path, options: &Attach, back: Option<String>
         ..screen_look.settings
     };
     let (sender, mut end) = (ingest.sender(), End::default());
-    let shown = ui::run::run_with(screen, settings, None, &*store, &mut |effect| match effect {
-        Effect::Quit | Effect::Detach => LoopControl::Stop,
-        Effect::Interrupt => signal_all(session, Signal::INT),
-        Effect::Signal(number) => named(number, |signal| signal_all(session, signal)),
-        Effect::StopApp => {
-            signal_all(session, Signal::TERM);
-            LoopControl::Stop
-        }
-        Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
-        Effect::Idle if end.comes(session, &control) => {
-            if let Some((pid, exit)) = end.exit {
-                sender.exited(pid, exit);
-            }
-            if options.on_exit == OnExit::Stay {
-                // Said before the store has the end: `q` asks no more.
-                LoopControl::ExitCause(end.sentence())
-            } else {
+    let shown = ui::run::run_with(
+        screen,
+        settings,
+        None,
+        &WithinMemory(&store),
+        &mut |effect| match effect {
+            Effect::Quit | Effect::Detach => LoopControl::Stop,
+            Effect::Interrupt => signal_all(session, Signal::INT),
+            Effect::Signal(number) => named(number, |signal| signal_all(session, signal)),
+            Effect::StopApp => {
+                signal_all(session, Signal::TERM);
                 LoopControl::Stop
             }
-        }
-        other => runner.act(other),
-    });
+            Effect::Idle if end_requested.load(Ordering::Relaxed) => LoopControl::Stop,
+            Effect::Idle if end.comes(session, &control) => {
+                if let Some((pid, exit)) = end.exit {
+                    sender.exited(pid, exit);
+                }
+                if options.on_exit == OnExit::Stay {
+                    // Said before the store has the end: `q` asks no more.
+                    LoopControl::ExitCause(end.sentence())
+                } else {
+                    LoopControl::Stop
+                }
+            }
+            other => runner.act(other),
+        },
+    );
     // The session may have gone with its roctop: that is an end like any other.
     let read = ingest.stop();
     if let Ok(Some(said)) = runner.finish() {

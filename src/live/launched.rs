@@ -1,6 +1,6 @@
 //! A program under the live screen, from start to end.
 
-use super::appearance::{Appearance, appearance, open_terminal};
+use super::appearance::{Appearance, WithinMemory, appearance, open_terminal};
 use super::effects::{EffectRunner, Source};
 use super::named;
 use super::watched::{Shared, follow_size, lock, read_output, show_output, signal, stop, type_to, wait_for_end};
@@ -203,7 +203,7 @@ impl Running {
         let mut wish = Effect::Quit;
         // A fault of the screen's own must not end the program, which would lose its terminal with roctop.
         let shown = catch_unwind(AssertUnwindSafe(|| {
-            ui::run::run_with(screen, settings, before, &*store, &mut |effect| {
+            ui::run::run_with(screen, settings, before, &WithinMemory(&store), &mut |effect| {
                 fail_for_a_test(&effect);
                 self.act(effect, runner, &mut wish)
             })

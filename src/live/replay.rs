@@ -1,6 +1,6 @@
 //! Recordings on the screen.
 
-use super::appearance::{appearance, open_terminal};
+use super::appearance::{WithinMemory, appearance, open_terminal};
 use super::effects::{EffectRunner, Source};
 use crate::cli::Look;
 use crate::item::{Nanos, Span};
@@ -82,7 +82,7 @@ pub(super) fn replay_from(
         screen,
         screen_look.settings,
         None,
-        &*store,
+        &WithinMemory(&store),
         &mut |effect| match effect {
             Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
             Effect::Recall(window) => {

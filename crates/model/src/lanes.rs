@@ -130,3 +130,47 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fresh, Options};
+    use roctop_trace::item::{ApiCall, Item, Span, ThreadId};
+
+    #[test]
+    fn other_data_leave_less_memory_for_slices() {
+        const MEMORY: u64 = 64 << 20;
+        let slice = size_of::<Slice>() as u64;
+        let mut store = Store::new(Options {
+            slices: Options::slices_in(1 << 30),
+            memory: Some(MEMORY),
+            ..Options::default()
+        });
+        let calls = |store: &mut Store, numbers: std::ops::Range<u64>| {
+            for begin in numbers {
+                let span = Span { begin, end: begin + 1 };
+                let thread = ThreadId(0);
+                store.apply(&Item::Api(ApiCall {
+                    thread,
+                    span,
+                    ..ApiCall::default()
+                }));
+            }
+        };
+        let kept = |store: &mut Store| store.snapshot(Fresh::All).lanes[0].kept() as u64;
+        calls(&mut store, 1..200_001);
+        store.uses(200_000 * slice + MEMORY / 4);
+        assert_eq!(kept(&mut store), 200_000, "all fit");
+        // What other data take is not available; what slices took is.
+        let most = (MEMORY - MEMORY * 3 / 4) / slice;
+        store.uses(200_000 * slice + MEMORY * 3 / 4);
+        calls(&mut store, 200_001..300_001);
+        let now = kept(&mut store);
+        assert!(now <= most && now > most * 3 / 4, "{now} of {most}");
+        store.uses(200_000 * slice + MEMORY * 3 / 4);
+        calls(&mut store, 300_001..400_001);
+        assert!(kept(&mut store) > most * 3 / 4, "memory that is reused counts once");
+        store.uses(10 * MEMORY);
+        assert!(kept(&mut store) > MEMORY / 8 / slice * 3 / 4, "an eighth at least");
+    }
+}

@@ -103,6 +103,9 @@ pub struct Options {
     pub timeline: bool,
     /// Maximum number of slices kept.
     pub slices: usize,
+    /// Private memory that the process may use, bytes: fewer slices are kept if other data take more than expected; see
+    /// [`Store::uses`]. `None`: no limit.
+    pub memory: Option<u64>,
     /// Minimum age of slices that are forgotten while there is room, ns.
     pub keep: u64,
     /// User-defined kernel names: the first alias that matches the demangled or the mangled name.
@@ -118,7 +121,12 @@ impl Options {
     /// hold forgotten slices.
     pub const fn slices_in(memory: u64) -> usize {
         const OTHER_MEMORY: u64 = 160 << 20;
-        let left = memory.saturating_sub(OTHER_MEMORY);
+        Self::slices_beside(OTHER_MEMORY, memory)
+    }
+
+    /// Number of slices that fit into `memory` bytes beside `other` bytes, an eighth of it at least.
+    const fn slices_beside(other: u64, memory: u64) -> usize {
+        let left = memory.saturating_sub(other);
         let part = if left > memory / 8 { left } else { memory / 8 };
         (part / size_of::<Slice>() as u64) as usize
     }
@@ -133,6 +141,7 @@ impl Default for Options {
             origin: None,
             timeline: true,
             slices: 1_000_000,
+            memory: None,
             keep: 120_000_000_000,
             aliases: Aliases::default(),
             window: 10_000_000_000,
@@ -242,6 +251,8 @@ pub struct Store {
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
     slices: usize,
+    /// Most slices that were kept at [`Store::uses`].
+    most_slices: usize,
     rooms: Rooms,
     missed: Option<Arc<str>>,
     origin: Option<Nanos>,
@@ -600,6 +611,20 @@ impl Store {
             sites.name(*frame, lines);
         }
         self.is_new = true;
+    }
+
+    /// The process uses this much private memory, bytes. What is not slices leaves less room for them: within the limit of
+    /// [`Options::memory`], fewer are kept from now on.
+    pub fn uses(&mut self, bytes: u64) {
+        let Some(memory) = self.options.memory else { return };
+        // The allocator keeps what forgotten slices leave.
+        self.most_slices = self.most_slices.max(self.slices);
+        let other = bytes.saturating_sub((self.most_slices * size_of::<Slice>()) as u64);
+        let room = Options::slices_beside(other, memory);
+        if room < self.options.slices {
+            self.options.slices = room;
+            self.make_room();
+        }
     }
 
     /// Whether anything that tables show has changed since the last complete snapshot.

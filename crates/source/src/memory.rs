@@ -12,6 +12,14 @@ pub fn available(root: &Path) -> Option<u64> {
     machine.into_iter().chain(group_limit(root)).min()
 }
 
+/// Memory of this process that no other shares, bytes, read below `root`; `None` if it is not known.
+pub fn private(root: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(root.join("proc/self/statm")).ok()?;
+    let mut pages = text.split(' ').skip(1).map_while(|number| number.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(shared) * rustix::param::page_size() as u64)
+}
+
 /// The smallest limit of the process's control group and its parents, bytes, read below `root`; `None` without one.
 pub fn group_limit(root: &Path) -> Option<u64> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
@@ -61,5 +69,13 @@ mod tests {
         write("sys/fs/cgroup/a/memory.max", "max\n");
         assert_eq!(available(&root), Some(1000 << 10));
         std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn private_memory_grows_by_what_is_written() {
+        let used = || private(Path::new("/")).unwrap();
+        let before = used();
+        let written = vec![1_u8; 64 << 20];
+        assert!(used() >= before + (48 << 20), "{} bytes were written", written.len());
     }
 }
