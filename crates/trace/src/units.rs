@@ -8,7 +8,7 @@ mod typed;
 
 pub use self::ellipsis::elide_parts;
 pub use self::error::hip_error;
-pub use self::name::{cut, elide, elide_around, fit, items, list, short_name, width};
+pub use self::name::{cut, elide, elide_around, fit, items, list, qualified_name, short_name, width};
 pub use self::typed::{time, unit_of_time};
 
 /// Sign for an unknown value.

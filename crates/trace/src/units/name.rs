@@ -10,15 +10,18 @@ pub fn width(text: &str) -> usize {
 /// A kernel's name without return type, arguments, namespaces and nested template arguments: `void at::f<4,
 /// at::g<float>>(int)` becomes `f<4, g<…>>`. A name that is not C++ is returned unchanged.
 pub fn short_name(name: &str) -> String {
-    let name = without_clone(name.trim());
-    let name = without_arguments(name);
-    let name = after_last(name, " ", "operator");
+    let name = qualified_name(name);
     let base = after_last(name, "::", "operator");
     if base.is_empty() {
         name.to_string()
     } else {
         elide_nested_templates(base)
     }
+}
+
+/// A function's name without return type and arguments: `void at::f<4>(int)` becomes `at::f<4>`.
+pub fn qualified_name(name: &str) -> &str {
+    after_last(without_arguments(without_clone(name.trim())), " ", "operator")
 }
 
 /// Removes a suffix such as ` [clone .cold]`.

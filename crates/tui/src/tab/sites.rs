@@ -135,7 +135,7 @@ pub(crate) const fn column<R: HasSite>(rank: u8) -> Column<R> {
         worth: |row, scene| Worth::text(row.site(scene)),
         text: Shown::Own(|row, scene, width| {
             let text = row.site(scene).unwrap_or_else(|| units::MISSING.into());
-            units::fit(&text, width)
+            fit(&text, width)
         }),
     }
 }
@@ -180,6 +180,48 @@ pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
         format!("≈ {label}")
     } else {
         label.to_owned()
+    }
+}
+
+/// A site in a width. If it is too long, its function is without return type and parameters, then without namespaces. File and
+/// line before it and the number of others behind it stay.
+fn fit(site: &str, width: usize) -> String {
+    // Fewer letters of a function say less than file and line.
+    const FEW: usize = 6;
+    if units::width(site) <= width {
+        return units::fit(site, width);
+    }
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_place = |word: &str| word == "≈" || word.rsplit_once(':').is_some_and(|(_, line)| is_number(line));
+    let mut begin = 0;
+    while let Some((word, _)) = site[begin..].split_once(' ').filter(|(word, _)| is_place(word)) {
+        begin += word.len() + 1;
+    }
+    let others = site.rfind(" +").filter(|at| *at >= begin && is_number(&site[at + 2..]));
+    let (site, others) = site.split_at(others.unwrap_or(site.len()));
+    let (place, function) = site.split_at(begin);
+    let room = width.saturating_sub(units::width(others));
+    let left = room.saturating_sub(units::width(place));
+    let function = without_parameters(function, left);
+    let alone = if place.contains(':') && left < units::width(&function).min(FEW) {
+        place.trim_end().to_owned()
+    } else {
+        format!("{place}{function}")
+    };
+    units::fit(&format!("{}{others}", units::elide(&alone, room)), width)
+}
+
+/// A function without return type and parameters, and without namespaces if it is still wider than this.
+fn without_parameters(function: &str, width: usize) -> String {
+    // A closure has the name of the function around it.
+    if let Some(at) = function.rfind("::operator()") {
+        return function[..at].to_owned();
+    }
+    let qualified = units::qualified_name(function);
+    if units::width(qualified) <= width {
+        qualified.to_owned()
+    } else {
+        units::short_name(function)
     }
 }
 
@@ -314,15 +356,18 @@ fn kernel(row: &Row, scene: &Scene<'_>) -> String {
 
 /// The site of a row in a width: the caller that distinguishes it stays.
 fn shown(row: &Row, scene: &Scene<'_>, width: usize) -> String {
+    const ARROW: &str = " ← ";
     let label = row.label(scene.snap);
-    // File and line come first.
-    if row.by.is_empty() {
-        return units::fit(&label, width);
+    let whole = named(row, scene);
+    if row.by.is_empty() || units::width(&whole) <= width {
+        return fit(&whole, width);
     }
-    let by = format!(" ← {}", units::elide(&row.by, width / 2));
-    let room = width.saturating_sub(units::width(&by));
-    let label = units::fit(&label, units::width(&label).min(room));
-    units::fit(&format!("{label}{by}"), width)
+    let half = units::width(&row.by).min(width.saturating_sub(units::width(ARROW)) / 2);
+    let room = width.saturating_sub(half + units::width(ARROW));
+    let label = fit(&label, units::width(&label).min(room));
+    let label = label.trim_end();
+    let by = fit(&row.by, width.saturating_sub(units::width(label) + units::width(ARROW)));
+    units::fit(&format!("{label}{ARROW}{by}"), width)
 }
 
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
@@ -732,4 +777,29 @@ pub(crate) fn zoom(ui: &mut Ui, snap: &Snapshot, is_in: bool) {
     let now = flames.part(&path, ui.prefs.flame_zoom).zoom;
     let next = if is_in { now + 1 } else { now.saturating_sub(1) };
     ui.prefs.flame_zoom = flames.part(&path, next).zoom;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_site_keeps_place_function_and_number() {
+        for (site, shown) in [
+            ("main +3", "main +3             "),
+            (
+                "void launch<78>(std::vector<Node, std::allocator<Node> >&)",
+                "launch<78>          ",
+            ),
+            (
+                "≈ model.cpp:120 void math::forward<float>(float*) +12",
+                "≈ model.c…float> +12",
+            ),
+            ("a.cpp:7 math::forward(float*, float const*)", "a.cpp:7 forward     "),
+            ("math::forward(float*, float const*)", "math::forward       "),
+            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambd…int)#1}"),
+        ] {
+            assert_eq!(fit(site, 20), shown, "{site}");
+        }
+    }
 }
