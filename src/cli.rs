@@ -10,7 +10,7 @@ pub use ask::{Ask, AskFormat, Mcp};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{
-    Attach, Cut, Diff, Export, Format, Job, Keep, Layout, Merge, Open, Recover, Summary, SummaryFormat,
+    Attach, Cut, Diff, Export, Format, Job, Keep, Layout, Merge, Open, Reading, Recover, Summary, SummaryFormat,
 };
 
 use crate::cli::usage_error::UsageError;

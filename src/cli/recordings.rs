@@ -80,7 +80,18 @@ pub struct Open {
     pub at: Option<crate::model::ask::Id>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
     pub look: Look,
+}
+
+/// How a command reads recordings.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Reading {
+    /// Threads that read and compute; the result is the same with any number. All available cores when not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 }
 
 /// Groups of an export's options.
@@ -133,9 +144,9 @@ pub struct Export {
     /// Only records of this time, as 1.5s..2s after the beginning.
     #[arg(long, value_name = "A..B", value_parser = crate::export::options::parse_range, help_heading = CHOICE)]
     pub range: Option<(u64, u64)>,
-    /// Threads that read, sort and write; the files are the same with any number. All available cores when not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
     /// Memory for sorted records, as 2G; the others are sorted in temporary files in the output directory. [default: with up to four
     /// threads an eighth of what is available or of the control group's limit, at most 4G; with more threads none]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -202,6 +213,9 @@ pub struct Summary {
     /// Exit with 3 when this holds, as 'p99(gemm) > 2ms' or 'skew(AllReduce) > 5ms'; may be given several times.
     #[arg(long, value_name = "EXPR")]
     pub fail_if: Vec<String>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
 }
 
 /// Options of a comparison.
@@ -213,6 +227,9 @@ pub struct Diff {
     /// The recording that is compared.
     #[arg(value_name = "AFTER")]
     pub after: PathBuf,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
 }
 
 /// Options of a cut.
@@ -227,6 +244,9 @@ pub struct Cut {
     /// Directory of the new recording; must not exist, or be empty.
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
 }
 
 /// Options of a merge.
@@ -238,6 +258,9 @@ pub struct Merge {
     /// Directory of the new recording; must not exist, or be empty.
     #[arg(short, long, value_name = "REC")]
     pub output: PathBuf,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the group's own options are documented")]
+    pub reading: Reading,
 }
 
 /// Options of a recovery.

@@ -37,11 +37,18 @@ const EXCEEDED: u8 = 3;
 
 /// Opens recordings. A directory that is none but holds some stands for these, in order of their names.
 pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
-    open_on(Workspace::cores(), paths)
+    open_on(cli::Reading::default(), paths)
 }
 
-/// As `open_all`; their records are read on that many threads.
-fn open_on(threads: NonZeroUsize, paths: &[PathBuf]) -> Result<Vec<Recording>> {
+/// Number of threads that read recordings.
+fn threads(reading: cli::Reading) -> NonZeroUsize {
+    let asked = reading.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
+    asked.unwrap_or_else(Workspace::cores)
+}
+
+/// As `open_all`, read as the user asks.
+fn open_on(reading: cli::Reading, paths: &[PathBuf]) -> Result<Vec<Recording>> {
+    let threads = threads(reading);
     let mut opened = Vec::new();
     for path in paths {
         match Recording::open(path) {
@@ -94,7 +101,7 @@ fn names(recordings: &[Recording]) -> String {
 
 /// `roctop open`: the screen on recordings.
 pub fn open(options: &cli::Open) -> Result<u8> {
-    let recordings = open_all(&options.recordings)?;
+    let recordings = open_on(options.reading, &options.recordings)?;
     if !std::io::stdout().is_terminal() {
         bail!("'roctop open' needs a terminal; 'roctop summary' prints tables");
     }
@@ -105,9 +112,8 @@ pub fn open(options: &cli::Open) -> Result<u8> {
 /// `roctop export`: files.
 pub fn export_files(options: &cli::Export) -> Result<u8> {
     let choice = choice(options)?;
-    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
-    let threads = threads.unwrap_or_else(Workspace::cores);
-    let recordings = open_on(threads, &options.recordings)?;
+    let threads = threads(options.reading);
+    let recordings = open_on(options.reading, &options.recordings)?;
     let whole = merged(&recordings)?;
     prepare_directory(&options.directory)?;
     let memory = options.memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -181,7 +187,7 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = thresholds.map_err(|error| UsageError(error.to_string()))?;
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
-    let recordings = open_all(&options.recordings)?;
+    let recordings = open_on(options.reading, &options.recordings)?;
     // Filters ask for single launches and calls.
     let has_timeline = !filter.is_empty();
     let mut recorded = Recorded::read(&recordings, has_timeline)?;
@@ -297,15 +303,15 @@ pub(crate) fn snapshot(paths: &[PathBuf]) -> Result<Arc<Snapshot>> {
 
 /// `roctop diff`: what became slower or faster.
 pub fn compare(options: &cli::Diff) -> Result<u8> {
-    let before = load_tables(&open_all(std::slice::from_ref(&options.before))?)?;
-    let after = load_tables(&open_all(std::slice::from_ref(&options.after))?)?;
+    let load = |path| load_tables(&open_on(options.reading, std::slice::from_ref(path))?);
+    let (before, after) = (load(&options.before)?, load(&options.after)?);
     comparison::write(&before, &after, &mut std::io::stdout().lock())?;
     Ok(0)
 }
 
 /// `roctop cut`: a stretch of time as a separate recording.
 pub fn cut(options: &cli::Cut) -> Result<u8> {
-    let recordings = open_all(&options.recordings)?;
+    let recordings = open_on(options.reading, &options.recordings)?;
     let whole = merged(&recordings)?;
     let begin = match whole.beginning()? {
         Some(begin) => begin,
@@ -321,7 +327,7 @@ pub fn cut(options: &cli::Cut) -> Result<u8> {
 
 /// `roctop merge`: several recordings as one.
 pub fn merge(options: &cli::Merge) -> Result<u8> {
-    let recordings = open_all(&options.recordings)?;
+    let recordings = open_on(options.reading, &options.recordings)?;
     let whole = merged(&recordings)?;
     write_recording(&options.output, &recordings, &whole, None)
 }

@@ -111,12 +111,50 @@ fn check_threads(name: &str, made: &Made, formats: &str, split: &str) {
 }
 
 #[test]
+fn tables_and_copies_are_the_same_on_any_number_of_threads() {
+    let place = place("threads-tables");
+    let (path, copy) = (place.join("rec"), place.join("copy"));
+    let made = Made {
+        records: 300_000,
+        threads: 3,
+        ..Made::default()
+    };
+    make(&path, &made);
+    let (path, copy) = (path.to_str().unwrap(), copy.to_str().unwrap());
+    let commands: [&[&str]; 5] = [
+        &["summary", path],
+        &["summary", path, "--filter", "dur>1us", "--format", "csv"],
+        &["diff", path, path],
+        &["merge", path, "-o", copy],
+        &["cut", path, "--range", "0s..1s", "-o", copy],
+    ];
+    for words in commands {
+        let mut expected = None;
+        for threads in ["1", "2", "7"] {
+            let output = roctop(&[words, &["--threads", threads]].concat());
+            assert!(output.status.success(), "{output:?}");
+            let mut found = BTreeMap::from([(PathBuf::new(), output.stdout)]);
+            if words.contains(&copy) {
+                let copied = roctop(&["summary", copy]);
+                found = BTreeMap::from([(PathBuf::new(), copied.stdout)]);
+                std::fs::remove_dir_all(copy).unwrap();
+            }
+            assert!(found.values().all(|text| text.len() > 100), "{found:?}");
+            let expected = expected.get_or_insert_with(|| found.clone());
+            check_same(&format!("{words:?} on {threads}"), expected, &found);
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_is_checked() {
-    for threads in ["0", "1025", "many", ""] {
-        let output = roctop(&["export", recording().to_str().unwrap(), "--threads", threads]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("--threads"), "{told}");
+    for command in ["export", "summary"] {
+        for threads in ["0", "1025", "many", ""] {
+            let output = roctop(&[command, recording().to_str().unwrap(), "--threads", threads]);
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{told}");
+            assert!(told.contains("--threads"), "{told}");
+        }
     }
 }
 
