@@ -187,7 +187,7 @@ pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
 /// line before it and the number of others behind it stay.
 fn fit(site: &str, width: usize) -> String {
     // Fewer letters of a function say less than file and line.
-    const FEW: usize = 6;
+    const MIN_LETTERS: usize = 6;
     if units::width(site) <= width {
         return units::fit(site, width);
     }
@@ -203,7 +203,7 @@ fn fit(site: &str, width: usize) -> String {
     let room = width.saturating_sub(units::width(others));
     let left = room.saturating_sub(units::width(place));
     let function = without_parameters(function, left);
-    let alone = if place.contains(':') && left < units::width(&function).min(FEW) {
+    let alone = if place.contains(':') && left < units::width(&function).min(MIN_LETTERS) {
         place.trim_end().to_owned()
     } else {
         format!("{place}{function}")
