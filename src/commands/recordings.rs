@@ -197,6 +197,9 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let snapshot = recorded.counted(&filter)?.snapshot;
     let whole = snapshot.values.totals;
     let snapshot = ui::export::only(snapshot, filter);
+    for warning in tables::warnings(&snapshot) {
+        say(&warning);
+    }
     let mut out = std::io::stdout().lock();
     match options.format {
         cli::SummaryFormat::Table => tables::write_table(&snapshot, &whole, &mut out)?,

@@ -4,7 +4,7 @@
 
 use super::past::SharedDecoder;
 use crate::decode::Decoder;
-use crate::item::ProcessId;
+use crate::item::{Item, ProcessId};
 use crate::model::Store;
 use crate::model::tally::{Counting, State, Tally};
 use crate::query::Filter;
@@ -54,7 +54,11 @@ pub fn count(
             Some(mut kernels) => kernels.any(|kernel| plan.may_launch(kernel, launches)),
             None => true,
         };
+        let copies = contents.copy_durations().map(|found| clock.hsa_durations(found));
+        let by_calls = contents.call_copy_durations().map(|found| clock.tick_durations(found));
+        let mut copies = copies.into_iter().chain(by_calls);
         contents.objects().any(may_launch)
+            || copies.any(|durations| plan.may_copy(durations))
             || contents.operations().any(|(domain, op)| {
                 let operation = decoder.operation_of(process, domain, op);
                 operation.is_none_or(|operation| plan.may_call(operation, calls))
@@ -74,6 +78,11 @@ pub fn count(
                     .iter()
                     .for_each(|dispatch| plan.launch(dispatch, tally));
                 decoded.calls.iter().for_each(|call| plan.call(call, tally));
+                for item in decoded.items {
+                    if let Item::Copy(copy) = item {
+                        plan.copy(copy, tally);
+                    }
+                }
                 decoder.clear();
                 rest = later;
             }

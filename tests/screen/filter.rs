@@ -2,14 +2,16 @@
 
 use super::driven::{Driven, snapshot};
 use roctop::item::{
-    AgentId, ApiCall, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, QueueId, Span, StreamId, ThreadId,
+    Agent, AgentId, AgentKind, ApiCall, Copy, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, QueueId, Span,
+    Stream, StreamId, ThreadId, Transfer,
 };
 use roctop::model::snapshot::Loading;
-use roctop::model::table::Placement;
+use roctop::model::table::{Copied, Placement};
 use roctop::model::tally::{Counting, State, Tally};
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::ui::Effect;
 use roctop::ui::key::Key;
+use roctop_ring::record::{direction, engine};
 use std::sync::Arc;
 
 const MICROSECOND: u64 = 1_000;
@@ -206,6 +208,178 @@ fn calls_that_pass_are_counted_again() {
     let screen = driven.typed("5/dur>100us").text();
     let row = screen.lines().find(|line| line.contains("5.00 ms"));
     assert!(row.is_some_and(|row| row.contains(" 10 ")), "{screen}");
+}
+
+/// A host, a GPU with two streams, and whatever follows.
+fn with_gpu(slices: usize) -> Store {
+    let mut store = Store::new(Options {
+        slices,
+        ..Options::default()
+    });
+    for (id, kind) in [(0, AgentKind::Cpu), (1, AgentKind::Gpu)] {
+        store.apply(&Item::Agent(Agent {
+            id: AgentId(id),
+            kind,
+            ..Agent::default()
+        }));
+    }
+    for number in 0..2 {
+        store.apply(&Item::Stream(Stream {
+            id: StreamId(number),
+            number,
+            ..Stream::default()
+        }));
+    }
+    store
+}
+
+/// 300 copies of 1 MiB to the GPU, of 100 µs on stream 0; each twentieth takes 2 ms on stream 1.
+fn copies(slices: usize) -> Arc<Snapshot> {
+    let mut store = with_gpu(slices);
+    for number in 0..300 {
+        let is_long = number % 20 == 19;
+        let begin = 1_000_000_000 + number * 10_000 * MICROSECOND;
+        let nanos = if is_long { 2_000 } else { 100 } * MICROSECOND;
+        store.apply(&Item::Copy(Copy {
+            source: Some(AgentId(0)),
+            destination: Some(AgentId(1)),
+            direction: direction::H2D,
+            engine: engine::SDMA,
+            stream: Some(StreamId(u32::from(is_long))),
+            bytes: 1 << 20,
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            ..Copy::default()
+        }));
+    }
+    store.snapshot(Fresh::All)
+}
+
+/// The line of the first route with a filter: direction, route, count, bytes.
+fn first_route(snap: &Arc<Snapshot>, filter: &str) -> String {
+    let mut driven = Driven::new(snap.clone(), (200, 50));
+    let screen = driven.typed(&format!("4/{filter}")).text();
+    let is_route = |line: &&str| line.starts_with("│  H2D ") || line.starts_with("│  ~D2D ");
+    let line = screen.lines().find(is_route);
+    let line = line.map_or_else(|| "no row".into(), ToString::to_string);
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn copies_that_pass_are_counted_again() {
+    let all = copies(1_000_000);
+    for (filter, numbers) in [
+        ("h2d", "host→GPU0 300 300 MiB"),
+        ("dur>1ms", "host→GPU0 15 15.0 MiB"),
+        ("dur<1ms", "host→GPU0 285 285 MiB"),
+        ("stream=1", "host→GPU0 15 15.0 MiB"),
+        ("GPU0 stream=1", "host→GPU0 15 15.0 MiB"),
+        ("bw<1GB/s", "host→GPU0 15 15.0 MiB"),
+        ("bytes>1KiB", "host→GPU0 300 300 MiB"),
+        ("stream=1 | dur>50us", "host→GPU0 300 300 MiB"),
+        ("dur>1ms stream=0", "no row"),
+        ("bytes>1MiB", "no row"),
+    ] {
+        let row = first_route(&all, filter);
+        assert!(row.contains(numbers) && !row.contains('≈'), "{filter}: {row}");
+    }
+    // The charts below are of the same copies.
+    let mut driven = Driven::new(all, (200, 50));
+    let screen = driven.typed("4/dur>1ms").text();
+    assert!(screen.contains("(each copy)"), "{screen}");
+    let sizes = screen.lines().find(|line| line.contains("≤ 1 MiB"));
+    let sizes = sizes.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert!(
+        sizes.as_ref().is_some_and(|line| line.contains("≤ 1 MiB 15 15.0 MiB")),
+        "{sizes:?}"
+    );
+}
+
+#[test]
+fn copies_that_are_no_longer_kept_are_estimated() {
+    let few = copies(128);
+    for (filter, numbers) in [("dur>1ms", "host→GPU0 ≈15 "), ("stream=1", "host→GPU0 ≈")] {
+        let row = first_route(&few, filter);
+        assert!(row.contains(numbers), "{filter}: {row}");
+    }
+    assert!(!first_route(&few, "h2d").contains('≈'));
+    let mut tally = Tally::default();
+    for number in 0..15 {
+        let begin = 1_000_000_000 + number;
+        tally.copy(
+            0,
+            Copied {
+                span: Span {
+                    begin,
+                    end: begin + 2_000 * MICROSECOND,
+                },
+                bytes: 1 << 20,
+            },
+        );
+    }
+    let counted = Arc::new(Snapshot {
+        counting: Some(Arc::new(Counting {
+            filter: "stream=1".into(),
+            state: State::Done(tally),
+        })),
+        ..(*few).clone()
+    });
+    let row = first_route(&counted, "stream=1");
+    assert!(row.contains("host→GPU0 15 15.0 MiB"), "{row}");
+}
+
+/// Copies by kernels have no route each, but their places and durations are counted.
+#[test]
+fn copies_by_kernels_say_what_is_not_known_of_each() {
+    let mut store = with_gpu(1_000_000);
+    let name = "__amd_rocclr_copyBuffer";
+    store.apply(&Item::Kernel(Kernel {
+        id: KernelId(0),
+        name: name.into(),
+        mangled: name.into(),
+        internal: true,
+        ..Kernel::default()
+    }));
+    for number in 0..40 {
+        let (correlation, is_long) = (number + 1, number % 4 == 3);
+        let begin = 1_000_000_000 + number * 10_000 * MICROSECOND;
+        let nanos = if is_long { 2_000 } else { 100 } * MICROSECOND;
+        store.apply(&Item::Transfer(Transfer {
+            correlation,
+            bytes: 4096,
+            source: Some(AgentId(1)),
+            destination: Some(AgentId(1)),
+            direction: direction::D2D,
+            ..Transfer::default()
+        }));
+        store.apply(&Item::Dispatch(Dispatch {
+            agent: AgentId(1),
+            stream: Some(StreamId(u32::from(is_long))),
+            correlation,
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    store.snapshot(Fresh::All);
+    store.snapshot(Fresh::All);
+    let snap = store.snapshot(Fresh::All);
+    for (filter, numbers) in [
+        ("d2d", "GPU0 40 160 KiB"),
+        ("stream=1", "GPU0 10 –"),
+        ("stream=0,1", "GPU0 40 160 KiB"),
+        ("stream=5", "no row"),
+        ("dur>1ms", "GPU0 ≈10 –"),
+        ("dur>1ms stream=1", "GPU0 ≤40 160 KiB"),
+        ("dur>1s stream=1", "no row"),
+    ] {
+        let row = first_route(&snap, filter);
+        assert!(row.contains(numbers), "{filter}: {row}");
+    }
 }
 
 #[test]

@@ -351,12 +351,7 @@ impl Store {
         self.totals.suspect += u64::from(copy.flags & flag::SUSPECT_TIME != 0);
         self.copies_with_blits |= copy.engine == engine::BLIT && copy.flags & flag::INTERNAL != 0;
         self.by_engine(copy.process, copy.correlation, copy.bytes);
-        let route = self.copy_row(Route {
-            direction: copy.direction,
-            source: copy.source,
-            destination: copy.destination,
-            engine: copy.engine,
-        });
+        let route = self.copy_row(Route::of(copy));
         if self.reach.is_none() {
             self.tables.copy(route, copy);
             self.tables.sites.copy(route, copy);

@@ -50,15 +50,19 @@ fn kernel(row: &KernelRow, earlier: &Values) -> KernelRow {
     numbers.stat = row.numbers.stat.rest(&old.numbers.stat);
     numbers.delay = numbers.delay.saturating_sub(old.numbers.delay);
     numbers.delayed = numbers.delayed.saturating_sub(old.numbers.delayed);
-    let cells = row.numbers.cells.iter().map(|cell| {
-        let before = old.numbers.cells.iter().find(|known| known.place == cell.place);
+    numbers.cells = cells_since(&row.numbers.cells, &old.numbers.cells);
+    rest
+}
+
+fn cells_since(cells: &[Cell], old: &[Cell]) -> Arc<Vec<Cell>> {
+    let rest = cells.iter().map(|cell| {
+        let before = old.iter().find(|known| known.place == cell.place);
         Cell {
             sum: before.map_or(cell.sum, |before| cell.sum.since(&before.sum)),
             ..*cell
         }
     });
-    numbers.cells = Arc::new(cells.filter(|cell| cell.sum.calls > 0).collect());
-    rest
+    Arc::new(rest.filter(|cell| cell.sum.calls > 0).collect())
 }
 
 fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
@@ -101,6 +105,7 @@ fn copies_since(row: &CopyStat, old: &CopyStat) -> CopyStat {
     rest.stat = row.stat.rest(&old.stat);
     rest.sizes = row.sizes.rest(&old.sizes);
     rest.union.total = rest.union.total.saturating_sub(old.union.total);
+    rest.cells = cells_since(&row.cells, &old.cells);
     for (class, before) in rest.classes.iter_mut().zip(&old.classes) {
         class.0 = class.0.saturating_sub(before.0);
         class.1 = class.1.saturating_sub(before.1);

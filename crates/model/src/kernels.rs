@@ -155,7 +155,7 @@ impl Fresh {
 }
 
 /// Finds or creates the cell of a place. Places beyond the limit share the last cell.
-fn find(cells: &mut Vec<Cell>, place: u32) -> u8 {
+pub(super) fn find(cells: &mut Vec<Cell>, place: u32) -> u8 {
     let at = cells.iter().position(|cell| cell.place == place).unwrap_or(cells.len());
     if at == cells.len() && at < MAX_CELLS {
         let place = if at + 1 == MAX_CELLS { SHARED_CELL } else { place };

@@ -9,8 +9,8 @@ use super::apply::is_error;
 use super::credible;
 use super::fx_hash::FastMap;
 use super::histogram_delta::Counts;
-use super::kernels::Kernels;
 pub use super::kernels::{Cell, KernelStat};
+use super::kernels::{Kernels, find as find_cell};
 pub use super::launch_config::Shape;
 use super::launch_config::Shapes;
 use super::names::Names;
@@ -20,7 +20,7 @@ use super::range_attribution::{Recent, Work};
 use super::sites::SiteTable;
 use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
 use super::union::Union;
-use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, TextId, ThreadId};
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, Span, TextId, ThreadId};
 
 /// Pattern of a marker text: each run of digits becomes `#`.
 pub fn pattern(text: &str) -> String {
@@ -53,6 +53,50 @@ pub struct Route {
     pub engine: u16,
 }
 
+impl Route {
+    /// The route of a copy.
+    pub const fn of(copy: &Copy) -> Self {
+        Self {
+            direction: copy.direction,
+            source: copy.source,
+            destination: copy.destination,
+            engine: copy.engine,
+        }
+    }
+}
+
+/// A copy: when it ran, and how much it moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Begin and end.
+    pub span: Span,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What the numbers of a row that a filter restricts rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Certainty {
+    /// Each was counted.
+    #[default]
+    Exact,
+    /// In proportion to those that are kept, or by a histogram.
+    Estimate,
+    /// Nothing says which of them pass: all are counted.
+    AtMost,
+}
+
+impl Certainty {
+    /// Its sign in front of a count.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::Estimate => "≈",
+            Self::AtMost => "≤",
+        }
+    }
+}
+
 /// Statistics of a copy route.
 #[derive(Clone, Debug, Default)]
 pub struct CopyStat {
@@ -72,6 +116,10 @@ pub struct CopyStat {
     pub union: Union,
     /// Whether the bytes are known; those of copy kernels come from the launching call.
     pub has_bytes: bool,
+    /// Of copy kernels, the number by place; no other copies have any.
+    pub cells: Arc<Vec<Cell>>,
+    /// Not exact if a filter restricts the numbers.
+    pub certainty: Certainty,
 }
 
 /// Copies of the processes that share a GPU, for one direction and engine.
@@ -87,16 +135,71 @@ pub struct CopySum {
 pub const CLASSES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, u64::MAX];
 
 impl CopyStat {
+    /// Statistics of some copies of a route.
+    pub fn of(route: Route, mut copies: Vec<Copied>) -> Self {
+        let mut row = Self {
+            route,
+            stat: Stat::new(true),
+            sizes: Stat::new(true),
+            ..Self::default()
+        };
+        copies.sort_unstable_by_key(|copy| copy.span.end);
+        for copy in copies {
+            row.add_timed(copy);
+        }
+        row.stat.refresh();
+        row.sizes.refresh();
+        row
+    }
+
+    /// Sums of copies that are not known one by one.
+    pub fn of_sums(route: Route, times: Sum, bytes: Option<u64>) -> Self {
+        let sizes = Sum {
+            calls: times.calls,
+            timed: times.calls,
+            total: bytes.unwrap_or(0),
+            ..Sum::default()
+        };
+        Self {
+            route,
+            stat: times.into(),
+            sizes: bytes.map_or_else(Stat::default, |_| sizes.into()),
+            has_bytes: bytes.is_some(),
+            ..Self::default()
+        }
+    }
+
+    /// The statistics of `whole` copies, in proportion to those of a `part`. The trend stays: it is of the last minute.
+    #[must_use]
+    pub fn scaled(mut self, part: u64, whole: u64) -> Self {
+        let scale = |value: u64| (value as f64 * whole as f64 / part.max(1) as f64).round() as u64;
+        self.stat = self.stat.scaled(part, whole);
+        self.sizes = self.sizes.scaled(part, whole);
+        self.union.total = scale(self.union.total);
+        for (calls, bytes, nanos) in &mut self.classes {
+            (*calls, *bytes, *nanos) = (scale(*calls), scale(*bytes), scale(*nanos));
+        }
+        self.certainty = Certainty::Estimate;
+        self
+    }
+
     fn add(&mut self, copy: &Copy) {
         if is_untimed(copy.flags, copy.span.end) {
             self.add_bytes(copy.bytes, 0);
             return self.stat.add_untimed();
         }
-        let nanos = copy.span.duration();
-        self.add_bytes(copy.bytes, nanos);
+        self.add_timed(Copied {
+            span: copy.span,
+            bytes: copy.bytes,
+        });
+    }
+
+    fn add_timed(&mut self, Copied { span, bytes }: Copied) {
+        let nanos = span.duration();
+        self.add_bytes(bytes, nanos);
         self.stat.add(nanos);
-        self.union.add(copy.span, |_| {});
-        Arc::make_mut(&mut self.trend).add(copy.span.end, copy.bytes);
+        self.union.add(span, |_| {});
+        Arc::make_mut(&mut self.trend).add(span.end, bytes);
     }
 
     /// Adds bytes and their duration in ns, 0 if unknown.
@@ -295,12 +398,17 @@ impl Tables {
 
     /// Counts a copy kernel of the run-time as a copy. Bytes may follow.
     pub fn blit(&mut self, row: u32, dispatch: &Dispatch) {
+        let place = self.places.id(dispatch);
         self.in_route(row, |copies| {
-            if is_untimed(dispatch.flags, dispatch.span.end) {
-                copies.stat.add_untimed();
-            } else {
-                copies.stat.add(dispatch.span.duration());
+            let nanos = (!is_untimed(dispatch.flags, dispatch.span.end)).then(|| dispatch.span.duration());
+            let cells = Arc::make_mut(&mut copies.cells);
+            let at = usize::from(find_cell(cells, place));
+            cells[at].sum.add(nanos);
+            if let Some(nanos) = nanos {
+                copies.stat.add(nanos);
                 copies.union.add(dispatch.span, |_| {});
+            } else {
+                copies.stat.add_untimed();
             }
         });
     }

@@ -1,12 +1,14 @@
-//! Launches and calls of a whole recording that pass a filter, counted one by one.
+//! Launches, copies and calls of a whole recording that pass a filter, counted one by one.
 
 use super::fx_hash::FastMap;
 use super::stats::{Stat, Sum};
-use super::table::Placement;
+use super::table::{Copied, CopyStat, Placement, Route};
 use std::sync::Arc;
 
 /// Durations that are kept for percentiles, of all rows of one tally.
 const MAX_DURATIONS: usize = 1 << 22;
+/// Copies that are kept for percentiles, bandwidth and charts.
+const MAX_COPIES: usize = 1 << 20;
 
 /// What was counted for a filter, or the progress of counting.
 #[derive(Clone, Debug)]
@@ -53,13 +55,33 @@ impl Row {
     }
 }
 
-/// Launches and calls that pass.
+/// Copies of a route.
+#[derive(Clone, Debug, Default)]
+struct Copies {
+    sum: Sum,
+    bytes: u64,
+    /// Each, unless there are too many.
+    each: Vec<Copied>,
+}
+
+impl Copies {
+    fn merge(&mut self, other: &Self) {
+        self.sum.merge(&other.sum);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.each.extend(&other.each);
+    }
+}
+
+/// Launches, copies and calls that pass.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     kernels: FastMap<(u32, Placement), Row>,
     calls: FastMap<u32, Row>,
-    /// Number of all.
+    copies: FastMap<u32, Copies>,
+    /// Number of launches and calls.
     count: usize,
+    /// Number of copies.
+    copied: usize,
 }
 
 impl Tally {
@@ -77,9 +99,24 @@ impl Tally {
         add(row, nanos, self.count);
     }
 
+    /// Counts a copy of a route.
+    pub fn copy(&mut self, route: u32, copy: Copied) {
+        let row = self.copies.entry(route).or_default();
+        self.copied += 1;
+        row.sum.add(Some(copy.span.duration()));
+        row.bytes = row.bytes.saturating_add(copy.bytes);
+        if self.copied <= MAX_COPIES {
+            row.each.push(copy);
+        }
+    }
+
     /// Adds what another thread has counted.
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
+        self.copied += other.copied;
+        for (route, row) in other.copies {
+            self.copies.entry(route).or_default().merge(&row);
+        }
         for (key, row) in other.kernels {
             self.kernels.entry(key).or_default().merge(row);
         }
@@ -95,6 +132,19 @@ impl Tally {
             rows.filter(|((known, place), _)| *known == kernel && takes(*place))
                 .map(|(_, row)| row),
         )
+    }
+
+    /// Of the copies of some routes, as those of one; `None` without any.
+    pub fn of_routes(&self, routes: &[u32], route: Route) -> Option<CopyStat> {
+        let mut all = Copies::default();
+        for row in routes.iter().filter_map(|route| self.copies.get(route)) {
+            all.merge(row);
+        }
+        match all.sum.calls {
+            0 => None,
+            copies if copies == all.each.len() as u64 => Some(CopyStat::of(route, all.each)),
+            _ => Some(CopyStat::of_sums(route, all.sum, Some(all.bytes))),
+        }
     }
 
     /// Of an operation's calls; `None` without any.

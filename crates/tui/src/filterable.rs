@@ -7,10 +7,10 @@ use roctop_model::query::{Counted, Field, Subject, Value};
 use roctop_model::sites::SiteRow;
 use roctop_model::snapshot::{ApiRow, KernelRow, ProcessRow};
 use roctop_model::stats::Stat;
-use roctop_model::table::{CopyStat, MarkerStat, Placement, Shape};
+use roctop_model::table::{CopyStat, MarkerStat, Placement, Route, Shape};
 use roctop_model::{LaneKey, Names, Slice, Snapshot};
 use roctop_trace::item::{
-    AgentId, AgentKind, ApiCall, Dispatch, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
+    AgentId, AgentKind, ApiCall, Copy, Dispatch, KernelId, OperationId, ProcessId, QueueId, StreamId, TextId, ThreadId,
 };
 use roctop_trace::site::SiteNumber;
 
@@ -165,49 +165,83 @@ fn engine_name(engine: u16) -> &'static str {
     engine::name(engine).unwrap_or("unknown")
 }
 
-/// Copies of a route.
-pub(crate) struct CopySubject<'a>(pub(crate) &'a Names, pub(crate) &'a CopyStat);
+/// `H2D host→GPU0 sdma`.
+fn route_name(names: &Names, route: &Route) -> String {
+    format!(
+        "{} {} {}",
+        direction::name(route.direction),
+        names.route_label(route.source, route.destination),
+        engine_name(route.engine)
+    )
+}
 
-impl Subject for CopySubject<'_> {
+/// A route's row: what differs from copy to copy it leaves open.
+pub(crate) struct RouteSubject<'a>(pub(crate) &'a Names, pub(crate) &'a CopyStat);
+
+impl Subject for RouteSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        let route = &self.1.route;
-        test(&format!(
-            "{} {} {}",
-            direction::name(route.direction),
-            self.0.route_label(route.source, route.destination),
-            engine_name(route.engine)
-        ))
+        test(&route_name(self.0, &self.1.route))
     }
     fn value(&self, field: Field) -> Value<'_> {
-        let CopyStat { route, sizes, .. } = self.1;
+        let route = &self.1.route;
         match field {
             Field::Dir => Value::Text(direction::name(route.direction)),
             Field::Engine => Value::Text(engine_name(route.engine)),
             Field::Dev => copy_device(self.0, route.source, route.destination),
-            Field::Bytes if sizes.timed > 0 => Value::Between(sizes.min as f64, sizes.max as f64),
-            Field::Bw if self.1.has_bytes && self.1.union.total > 0 => {
-                Value::Number(sizes.total as f64 * 1e9 / self.1.union.total as f64)
+            // Copy kernels alone have a queue.
+            Field::Queue if self.1.cells.is_empty() => Value::None,
+            // A copy has none of these.
+            Field::Qdly | Field::Grid | Field::Wg | Field::Lds | Field::Scratch | Field::Tid | Field::Thread => {
+                Value::None
             }
+            _ if field.is_of_each() => Value::Varies,
             _ => stat(&self.1.stat, field, 0),
         }
     }
 }
 
-/// Copies of a route that one site asks for.
-pub(crate) struct CopiesOfSite<'a> {
-    pub(crate) route: &'a CopySubject<'a>,
+/// Copies of one site, and those whose site is not known.
+pub(crate) struct OfSite<'a> {
     pub(crate) snap: &'a Snapshot,
-    pub(crate) site: &'a SiteRow,
+    pub(crate) site: Option<&'a SiteRow>,
 }
 
-impl Subject for CopiesOfSite<'_> {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        self.route.any_name(test)
+impl Subject for OfSite<'_> {
+    fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+    fn is_named(&self) -> bool {
+        false
     }
     fn value(&self, field: Field) -> Value<'_> {
+        self.site
+            .map_or(Value::None, |row| site(self.snap, row.process, row.site, field))
+    }
+}
+
+/// A copy of a recording.
+pub(crate) struct TransferSubject<'a> {
+    pub(crate) snap: &'a Snapshot,
+    pub(crate) copy: &'a Copy,
+}
+
+impl Subject for TransferSubject<'_> {
+    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        test(&route_name(&self.snap.names, &Route::of(self.copy)))
+    }
+    fn value(&self, field: Field) -> Value<'_> {
+        let (names, copy) = (&self.snap.names, self.copy);
         match field {
-            Field::Site | Field::File => site(self.snap, self.site.process, self.site.site, field),
-            _ => self.route.value(field),
+            Field::Dur => Value::whole(copy.span.duration()),
+            Field::Pid | Field::Rank => process(names, copy.process, field),
+            Field::Site | Field::File => site(self.snap, copy.process, copy.site, field),
+            Field::Stream => stream(names, copy.stream),
+            Field::Bytes => Value::whole(copy.bytes),
+            Field::Bw if copy.span.duration() > 0 => {
+                Value::Number(copy.bytes as f64 * 1e9 / copy.span.duration() as f64)
+            }
+            // The route says the rest.
+            _ => Value::None,
         }
     }
 }
@@ -292,7 +326,13 @@ impl Subject for SliceSubject<'_> {
         match self.key {
             LaneKey::Agent(_) => true,
             LaneKey::Stream(..) | LaneKey::Queue(..) => kernel_names(names, KernelId(self.slice.what), test),
-            LaneKey::Copies(way) => test(direction::name(way)),
+            LaneKey::Copies(way) => {
+                let route = self.snap.values.copies.get(self.slice.what as usize);
+                route.map_or_else(
+                    || test(direction::name(way)),
+                    |row| test(&route_name(names, &row.route)),
+                )
+            }
             LaneKey::Collectives(_) => test(CollectiveSlice::kind(self.slice.what).0.name()),
             LaneKey::Api(..) => names
                 .operation(OperationId(self.slice.what))

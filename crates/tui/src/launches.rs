@@ -1,5 +1,5 @@
-//! Launches and calls that pass the filter, counted one by one from what the lanes still hold: what is known of whole rows
-//! alone cannot say how many of a kernel's launches on one stream took more than 1 ms.
+//! Launches, copies and calls that pass the filter, counted one by one from what the lanes still hold: what is known of whole
+//! rows alone cannot say how many of a kernel's launches on one stream took more than 1 ms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::widgets::row_cache::Basis;
 use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
 use roctop_model::stats::Stat;
-use roctop_model::table::Placement;
+use roctop_model::table::{Certainty, Copied, CopyStat, Placement};
 use roctop_model::tally::{Counting, State};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{ProcessId, QueueId};
@@ -36,10 +36,19 @@ struct Counted {
     passing: Vec<u64>,
 }
 
+/// Copies of a route.
+#[derive(Clone, Debug, Default)]
+struct Copies {
+    kept: u64,
+    passing: Vec<Copied>,
+}
+
 /// What was counted of one kind, for one filter.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     by_key: HashMap<Key, Counted>,
+    /// By route.
+    copies: HashMap<u32, Copies>,
     /// All that pass, if they were counted in the recording.
     whole: Option<(Kind, Arc<Counting>)>,
     /// The filter's names are those of other things, to which these belong.
@@ -94,10 +103,40 @@ impl Launches {
         })
     }
 
+    /// Whether they were counted in the recording.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Of the copies of some routes, those that pass; `of` is what is known of all of them. None if none passes.
+    pub(crate) fn copies(&self, routes: &[u32], of: &CopyStat) -> Option<CopyStat> {
+        if let Some((_, counting)) = &self.whole
+            && let State::Done(tally) = &counting.state
+        {
+            return tally.of_routes(routes, of.route);
+        }
+        let (mut kept, mut passing) = (0, Vec::new());
+        for found in routes.iter().filter_map(|route| self.copies.get(route)) {
+            kept += found.kept;
+            passing.extend(&found.passing);
+        }
+        if passing.is_empty() {
+            return None;
+        }
+        let found = CopyStat::of(of.route, passing);
+        Some(if kept >= of.stat.calls {
+            found
+        } else {
+            found.scaled(kept, of.stat.timed)
+        })
+    }
+
     /// Kernels, operations, texts or routes of which any passes.
     pub(crate) fn ids(&self) -> HashSet<u32> {
         let passing = self.by_key.iter().filter(|(_, counted)| !counted.passing.is_empty());
-        passing.map(|(key, _)| key.what).collect()
+        let copied = self.copies.iter().filter(|(_, copies)| !copies.passing.is_empty());
+        let passing = passing.map(|(key, _)| key.what);
+        passing.chain(copied.map(|(route, _)| *route)).collect()
     }
 }
 
@@ -120,7 +159,7 @@ pub(crate) fn is_listed(scene: &Scene<'_>, related: Option<&Launches>, (key, sli
 
 /// The same, if it was counted for the rows on screen.
 pub(crate) fn known(scene: &Scene<'_>, kind: Kind) -> Option<Arc<Launches>> {
-    let basis = Basis::of_kernels(scene, crate::Sort::default());
+    let basis = basis(scene);
     let cache = scene.ui.launches.borrow();
     let known = cache.iter().find(|(known, at, _)| *known == kind && *at == basis);
     known
@@ -136,14 +175,17 @@ pub(crate) fn relation(scene: &Scene<'_>, kind: Kind) -> Option<&'static str> {
 
 /// How many calls, with a sign for an estimate.
 pub(crate) fn count_text(stat: &Stat, is_estimate: bool) -> String {
-    let sign = if is_estimate { "≈" } else { "" };
-    format!("{sign}{}", units::count(stat.calls))
+    let certainty = if is_estimate {
+        Certainty::Estimate
+    } else {
+        Certainty::Exact
+    };
+    format!("{}{}", certainty.sign(), units::count(stat.calls))
 }
 
 /// Whether numbers may be estimates: the filter asks for what is not counted for good.
 pub(crate) fn may_estimate(scene: &Scene<'_>, kind: Kind) -> bool {
-    let is_counted = |field: Field| !field.is_of_each() || field.is_of_place();
-    !scene.ui.filter.asks_only(is_counted) || relation(scene, kind).is_some()
+    !scene.ui.filter.asks_only(|field| kind.is_counted_by(field)) || relation(scene, kind).is_some()
 }
 
 /// Those of a row whose durations pass a filter that asks for durations alone, by the row's histogram.
@@ -207,11 +249,17 @@ fn place(key: LaneKey, slice: &Slice) -> Option<Placement> {
     })
 }
 
-/// Slices of a kind, the youngest of each lane first; each lane has an equal part of those that are looked at.
+/// Slices of a kind, the youngest of each lane first. If there are too many, each lane has an equal part of those that are
+/// looked at.
 pub(crate) fn slices<'a>(scene: &Scene<'a>, kind: Kind) -> impl Iterator<Item = (LaneKey, &'a Slice)> {
     let snap = scene.snap;
     let lanes = move || snap.lanes.iter().filter(move |lane| Kind::of(lane.key) == Some(kind));
-    let part = MAX_COUNTED / lanes().count().max(1);
+    let kept: usize = lanes().map(|lane| lane.kept()).sum();
+    let part = if kept <= MAX_COUNTED {
+        kept
+    } else {
+        MAX_COUNTED / lanes().count().max(1)
+    };
     let from = snap.values.counted_from;
     lanes().flat_map(move |lane| {
         let recent = lane.recent(part).filter(move |slice| slice.span.end >= from);
@@ -219,9 +267,16 @@ pub(crate) fn slices<'a>(scene: &Scene<'a>, kind: Kind) -> impl Iterator<Item = 
     })
 }
 
-/// Which kernels or calls pass; counted once for the numbers that are on screen.
+/// What the numbers are made of: kernels, copies, calls and ranges.
+fn basis(scene: &Scene<'_>) -> Basis {
+    let totals = &scene.snap.values.totals;
+    let counts = format!("{} {} {}", totals.copies, totals.calls, totals.markers);
+    Basis::of_kernels(scene, crate::Sort::default()).also(&counts)
+}
+
+/// Which launches, copies, calls or ranges pass; counted once for the numbers that are on screen.
 pub(crate) fn of(scene: &Scene<'_>, kind: Kind) -> Arc<Launches> {
-    let basis = Basis::of_kernels(scene, crate::Sort::default());
+    let basis = basis(scene);
     let mut cache = scene.ui.launches.borrow_mut();
     let known = cache.iter().find(|(known, at, _)| *known == kind && *at == basis);
     if let Some((_, _, found)) = known {
@@ -237,14 +292,13 @@ fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
     let (snap, filter) = (scene.snap, &scene.ui.filter);
     let compared = |key, slice: &Slice| filter.accepts(&SliceSubject { snap, key, slice });
     let mut found = collect(scene, kind, compared);
-    let is_empty = found.by_key.values().all(|counted| counted.passing.is_empty());
-    if is_empty
+    if found.ids().is_empty()
         && filter.has_names()
         && let Some(anchors) = Anchors::of(scene, kind)
     {
         found = collect(scene, kind, |key, slice| anchors.belongs(kind, key, slice));
         found.related = Some(anchors);
-    } else if matches!(kind, Kind::Kernels | Kind::Calls) {
+    } else if kind != Kind::Ranges && !filter.asks_only(|field| kind.is_counted_by(field)) {
         found.whole = whole(scene).map(|counting| (kind, counting.clone()));
     }
     found
@@ -253,6 +307,17 @@ fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
 fn collect(scene: &Scene<'_>, kind: Kind, mut passes: impl FnMut(LaneKey, &Slice) -> bool) -> Launches {
     let mut found = Launches::default();
     for (key, slice) in slices(scene, kind) {
+        if kind == Kind::Copies {
+            let copies = found.copies.entry(slice.what).or_default();
+            copies.kept += 1;
+            if passes(key, slice) {
+                copies.passing.push(Copied {
+                    span: slice.span,
+                    bytes: slice.value,
+                });
+            }
+            continue;
+        }
         let counted = found.by_key.entry(Key {
             what: slice.what,
             place: place(key, slice),

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::filterable::{SliceSubject, thread_of};
 use crate::launches;
 use crate::widgets::table::Scene;
+use roctop_model::query::Field;
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{Nanos, ThreadId};
 
@@ -30,6 +31,15 @@ impl Kind {
             LaneKey::Copies(_) => Some(Self::Copies),
             LaneKey::Agent(_) | LaneKey::Collectives(_) => None,
         }
+    }
+
+    /// Whether the rows of this kind count by a field for good: it is of whole rows, or of the places of kernels.
+    pub(crate) fn is_counted_by(self, field: Field) -> bool {
+        let is_of_rows = match self {
+            Self::Copies => field == Field::Dev,
+            _ => field.is_of_place(),
+        };
+        is_of_rows || !field.is_of_each()
     }
 
     const fn is_gpu_work(self) -> bool {

@@ -44,7 +44,7 @@ use self::alerts::AlertTable;
 use self::api::ApiTable;
 use self::calls::{CallTable, ThreadTable};
 use self::collectives::{CollectiveEventTable, CollectiveTable};
-use self::copies::CopyTable;
+use self::copies::{CopyTable, Which};
 use self::counters::CounterTable;
 use self::devices::DeviceTable;
 use self::diff::ChangeTable;
@@ -268,17 +268,28 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
     (totals.dispatches, totals.internal) = (calls(false), calls(true));
     totals.kernel_time = kernels.iter().map(|row| row.0.numbers.stat.total).sum();
     values.kernels = Arc::new(kernels.into_iter().map(|row| row.0).collect());
-    let mut kept = vec![false; values.copies.len()];
+    let (mut kept, mut kept_sums) = (vec![false; values.copies.len()], vec![false; values.copy_sums.len()]);
     let rows = CopyTable::rows(scene);
     for row in rows.into_iter().filter(|_| is_named(&Kind::Copies)) {
-        if let copies::Row::Alone(at) | copies::Row::Part(_, at) = row {
-            kept[at] = true;
+        let known = match row.which {
+            Which::Alone(at) | Which::Part(_, at) => {
+                kept[at] = true;
+                &mut Arc::make_mut(&mut values.copies)[at]
+            }
+            Which::Sum(at) => {
+                kept_sums[at] = true;
+                &mut Arc::make_mut(&mut values.copy_sums)[at].sum
+            }
+        };
+        if let Some(passing) = row.passing {
+            *known = Arc::unwrap_or_clone(passing);
         }
     }
     let place = |at: u32| kept[..at as usize].iter().filter(|kept| **kept).count() as u32;
     let sums = Arc::make_mut(&mut values.copy_sums);
-    sums.retain(|sum| sum.parts.iter().all(|&at| kept[at as usize]));
+    retain(sums, &kept_sums);
     for sum in sums {
+        sum.parts.retain(|&at| kept[at as usize]);
         sum.parts.iter_mut().for_each(|at| *at = place(*at));
     }
     retain(Arc::make_mut(&mut values.copies), &kept);
@@ -331,15 +342,15 @@ pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<Cow<'static, str>> {
         }
         _ => return Some("not used here".into()),
     };
-    let of_each = |field: Field| !field.is_of_each() || field.is_of_place();
     if let Some(relation) = launches::relation(scene, kind) {
         return Some(relation.into());
     }
     let words = match kind {
-        _ if filter.asks_only(of_each) => return None,
+        _ if filter.asks_only(|field| kind.is_counted_by(field)) => return None,
         Kind::Kernels => "each launch",
         Kind::Calls => "each call",
-        _ => return Some("rows with any such".into()),
+        Kind::Copies => "each copy",
+        Kind::Ranges => return Some("rows with any such".into()),
     };
     Some(match launches::progress(scene) {
         Some(progress) => format!("{words}, {progress}").into(),

@@ -1,15 +1,17 @@
-//! Which launches and calls of a recording a filter wants counted one by one: those of rows of which some may pass and others
-//! may not.
+//! Which launches, copies and calls of a recording a filter wants counted one by one: those of rows of which some may pass and
+//! others may not.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject};
+use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject, RouteSubject, TransferSubject};
+use crate::relation::Kind;
 use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::snapshot::Loading;
-use roctop_model::table::{Placement, is_untimed};
+use roctop_model::table::{Copied, Placement, Route, is_untimed};
 use roctop_model::tally::Tally;
 use roctop_model::{Mode, Snapshot, kernel_counters};
-use roctop_trace::item::{ApiCall, Dispatch, KernelId, OperationId};
+use roctop_trace::item::{ApiCall, Copy, Dispatch, KernelId, OperationId};
 
 /// Records that are few enough to be counted from memory.
 const MAX_KEPT: u64 = 1 << 17;
@@ -21,16 +23,18 @@ pub struct Plan {
     /// By kernel, and by operation: what a launch or call has to pass. `None`: the row says it for all.
     kernels: Vec<Option<Filter>>,
     operations: Vec<Option<Filter>>,
+    /// By route: its place in the snapshot, and what a copy has to pass.
+    routes: HashMap<Route, (u32, Filter)>,
 }
 
 /// Whether a filter asks a recording for more than the screen counts from memory.
 pub fn is_wanted(snap: &Snapshot, filter: &Filter) -> bool {
-    let is_counted = |field: Field| !field.is_of_each() || field.is_of_place();
     let totals = &snap.values.totals;
+    let asks_more = |kind: Kind| !filter.asks_only(|field| kind.is_counted_by(field));
     snap.mode == Mode::Replay
         && snap.loading == Loading::Done
-        && !filter.asks_only(is_counted)
-        && totals.calls + totals.dispatches > MAX_KEPT
+        && (asks_more(Kind::Kernels) || totals.copies > 0 && asks_more(Kind::Copies))
+        && totals.calls + totals.dispatches + totals.copies > MAX_KEPT
 }
 
 impl Plan {
@@ -53,16 +57,30 @@ impl Plan {
                 whole: snap.values.totals.kernel_time,
                 counted: &|name| kernel_counters::value(&snap, row, name),
             };
-            keep(&mut kernels, row.id.0, filter.launches(&subject));
+            let launches = filter.launches(&subject);
+            if !matches!(&launches, Launches::Some(rest) if rest.asks_only(Field::is_of_place)) {
+                keep(&mut kernels, row.id.0, launches);
+            }
         }
         for row in &*snap.values.api {
             let subject = ApiSubject(&snap.names, row, crate::tab::wall(&snap));
             keep(&mut operations, row.id.0, filter.launches(&subject));
         }
+        let routes = (0..).zip(&*snap.values.copies).filter_map(|(at, row)| {
+            let Launches::Some(rest) = filter.launches(&RouteSubject(&snap.names, row)) else {
+                return None;
+            };
+            let durations = (row.stat.min as f64, row.stat.max as f64);
+            // Copy kernels are launches, and which route one belongs to is not in its record.
+            let is_counted = row.cells.is_empty() && may_pass(&rest, durations);
+            is_counted.then_some((row.route, (at, rest)))
+        });
+        let routes = routes.collect();
         Self {
             snap,
             kernels,
             operations,
+            routes,
         }
     }
 
@@ -83,6 +101,26 @@ impl Plan {
     pub fn may_call(&self, operation: OperationId, durations: (f64, f64)) -> bool {
         self.of_operation(operation)
             .is_some_and(|rest| may_pass(rest, durations))
+    }
+
+    /// Whether a copy with a duration in this range may count.
+    pub fn may_copy(&self, durations: (f64, f64)) -> bool {
+        self.routes.values().any(|(_, rest)| may_pass(rest, durations))
+    }
+
+    /// Counts a copy, if it passes.
+    pub fn copy(&self, copy: &Copy, into: &mut Tally) {
+        let Some((at, rest)) = self.routes.get(&Route::of(copy)) else {
+            return;
+        };
+        let snap = &*self.snap;
+        if !is_untimed(copy.flags, copy.span.end) && rest.accepts(&TransferSubject { snap, copy }) {
+            let copied = Copied {
+                span: copy.span,
+                bytes: copy.bytes,
+            };
+            into.copy(*at, copied);
+        }
     }
 
     /// Counts a launch, if it passes.

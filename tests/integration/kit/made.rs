@@ -51,6 +51,8 @@ pub(crate) struct Made {
     pub(crate) counters: u32,
     /// Every such step has a kernel that takes a hundred times as long; 0 for none.
     pub(crate) long_every: u64,
+    /// The same of copies.
+    pub(crate) long_copy_every: u64,
     /// What the collector says is not recorded.
     pub(crate) incomplete: Option<&'static str>,
 }
@@ -70,6 +72,7 @@ impl Default for Made {
             text: None,
             counters: 0,
             long_every: 0,
+            long_copy_every: 0,
             incomplete: None,
         }
     }
@@ -187,7 +190,8 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         writer.record(thread, tid, ApiCall::head(0, Domain::HIP), &call.payload());
         counts.calls += 1;
         let begin = (now + 1500).max(queue_free) + made.boot_offset;
-        let is_long = made.long_every > 0 && step.is_multiple_of(made.long_every);
+        let is_long_copy = is_copy && made.long_copy_every > 0 && (step + 1).is_multiple_of(made.long_copy_every);
+        let is_long = is_long_copy || made.long_every > 0 && step.is_multiple_of(made.long_every);
         let factor = if is_long { 100 } else { 1 };
         let end = begin + (2000 + step % 7 * 100) * made.slowness * factor;
         queue_free = end - made.boot_offset;

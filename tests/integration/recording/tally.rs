@@ -3,8 +3,9 @@
 use super::{segment, told};
 use crate::kit::directory::place;
 use crate::kit::made::{Made, make};
-use roctop::item::{ApiCall, Dispatch, Item};
+use roctop::item::{ApiCall, Copy, Dispatch, Item};
 use roctop::live::tally::{Counted, count};
+use roctop::model::table::Route;
 use roctop::model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop::query::Filter;
 use roctop::recording::{Merged, Recording, Scan};
@@ -23,6 +24,7 @@ struct Whole {
     snapshot: Arc<Snapshot>,
     launches: Vec<(String, Dispatch)>,
     calls: Vec<(String, ApiCall)>,
+    copies: Vec<Copy>,
 }
 
 impl Whole {
@@ -32,7 +34,7 @@ impl Whole {
             mode: Mode::Replay,
             ..Options::default()
         });
-        let (mut launches, mut calls) = (Vec::new(), Vec::new());
+        let (mut launches, mut calls, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         recording
             .items(&mut |items| {
                 store.apply_all(&items);
@@ -40,6 +42,7 @@ impl Whole {
                     match item {
                         Item::Dispatch(dispatch) => launches.push(dispatch),
                         Item::Api(call) => calls.push(call),
+                        Item::Copy(copy) => copies.push(copy),
                         _ => {}
                     }
                 }
@@ -52,6 +55,7 @@ impl Whole {
         Self {
             launches: launches.into_iter().map(kernel).collect(),
             calls: calls.into_iter().map(function).collect(),
+            copies,
             recording,
             snapshot,
         }
@@ -198,6 +202,63 @@ fn what_passes_is_counted_in_the_recording() {
         counted.read,
         counted.blocks
     );
+}
+
+/// Whether a copy passes.
+type CopyTest = fn(&Copy) -> bool;
+
+#[test]
+fn copies_that_pass_are_counted_in_the_recording() {
+    let path = place("tally-copies").join("rec");
+    let made = Made {
+        records: 2 * STEPS,
+        long_copy_every: LONG,
+        ..Made::default()
+    };
+    make(&path, &made);
+    let whole = Whole::read(&path);
+    let merged = Merged::new(vec![&whole.recording]).unwrap();
+    let mut scan = merged.scan();
+    let cases: [(&str, CopyTest, f64); 6] = [
+        ("dur>100us", |copy| copy.span.duration() > 100_000, 0.2),
+        ("h2d dur>100us", |copy| copy.span.duration() > 100_000, 0.2),
+        ("dur<2200ns", |copy| copy.span.duration() < 2_200, 1.0),
+        ("bw<1GB/s dir=h2d", |copy| copy.bytes < copy.span.duration(), 1.0),
+        ("stream=0", |_| true, 1.0),
+        ("d2h dur>100us", |_| false, 0.0),
+    ];
+    for (filter, passes, part) in cases {
+        let counted = whole.counted(&mut scan, filter);
+        let passing: Vec<&Copy> = whole.copies.iter().filter(|copy| passes(copy)).collect();
+        let nanos: u64 = passing.iter().map(|copy| copy.span.duration()).sum();
+        let bytes: u64 = passing.iter().map(|copy| copy.bytes).sum();
+        let found = counted.tally.of_routes(&[0], Route::default()).unwrap_or_default();
+        let sums = (found.stat.calls, found.stat.total, found.sizes.total, found.union.total);
+        // One copy runs at a time.
+        assert_eq!(sums, (passing.len() as u64, nanos, bytes, nanos), "{filter}");
+        let read = counted.read as f64 / counted.blocks as f64;
+        assert!(read <= part, "{filter}: {} of {}", counted.read, counted.blocks);
+    }
+    let path = path.to_str().unwrap();
+    let long = whole
+        .copies
+        .iter()
+        .filter(|copy| copy.span.duration() > 100_000)
+        .count() as u64;
+    assert!(long > 2, "{long}");
+    let (code, text, errors) = told(&["summary", path, "--filter", "dur>100us", "--format", "json"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["totals"]["copies"], long, "{text}");
+    assert_eq!(summary["copies"][0]["count"], long, "{text}");
+    assert_eq!(summary["copies"][0]["is_estimate"], false, "{text}");
+    let question = "top copies where dur>100us by count";
+    let (code, text, errors) = told(&["ask", path, question, "--format", "csv"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+    assert_eq!(rows[1][at("Count")], long.to_string(), "{text}");
+    assert_eq!(rows[1][at("Is_estimate")], "0", "{text}");
 }
 
 /// Calls of the second thread.

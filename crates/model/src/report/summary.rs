@@ -3,7 +3,7 @@
 use crate::analysis::collectives as words;
 use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::stats::Stat;
-use crate::table::CopyStat;
+use crate::table::{Certainty, CopyStat};
 use crate::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
 use roctop_trace::item::{AgentId, Exit, KernelId, QueueId};
@@ -216,6 +216,22 @@ fn copy_process(snapshot: &Snapshot, row: &CopyStat) -> String {
     copy_agent(snapshot, row).map_or_else(String::new, |agent| snapshot.names.agent_process(agent))
 }
 
+/// Rows whose numbers are not exact, because nothing says which of their copies pass the filter.
+pub fn warnings(snapshot: &Snapshot) -> Vec<String> {
+    let rows = snapshot.values.copies.iter();
+    let estimated = rows.filter_map(|row| {
+        let name = copy_name(snapshot, row);
+        match row.certainty {
+            Certainty::Exact => None,
+            Certainty::Estimate => Some(format!("{name}: the numbers are estimates, from a histogram")),
+            Certainty::AtMost => Some(format!(
+                "{name}: all copies are counted: which of them pass is not known"
+            )),
+        }
+    });
+    estimated.collect()
+}
+
 /// Copy routes, sorted by total; independent of reading order.
 fn sorted_copies(snapshot: &Snapshot) -> Vec<&CopyStat> {
     let mut rows: Vec<_> = snapshot.values.copies.iter().collect();
@@ -268,15 +284,15 @@ fn copies(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     });
     for (row, name) in alone.chain(shared) {
         let bytes = row.sizes.total;
-        let rate = if row.stat.total > 0 {
-            bytes as f64 / row.stat.total as f64
-        } else {
-            0.0
+        let rate = match row.stat.total {
+            _ if !row.has_bytes => "-".into(),
+            0 => "0.00".into(),
+            nanos => format!("{:.2}", bytes as f64 / nanos as f64),
         };
         writeln!(
             out,
-            "{:>9} {:>12.3} {:>14} {:>11} {:>9.2}  {}",
-            row.stat.calls,
+            "{:>9} {:>12.3} {:>14} {:>11} {:>9}  {}",
+            format!("{}{}", row.certainty.sign(), row.stat.calls),
             row.stat.total as f64 / 1e6,
             if row.has_bytes { bytes.to_string() } else { "-".into() },
             micros(row.stat.average()),
@@ -481,7 +497,7 @@ fn copy(snapshot: &Snapshot, row: &CopyStat) -> Value {
     json!({
         "route": snapshot.names.route_label(row.route.source, row.route.destination),
         "direction": direction::name(row.route.direction), "engine": engine::name(row.route.engine),
-        "count": row.stat.calls,
+        "count": row.stat.calls, "is_estimate": row.certainty != Certainty::Exact,
         "total_ns": row.stat.total, "bytes": row.has_bytes.then_some(row.sizes.total),
     })
 }

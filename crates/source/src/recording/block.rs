@@ -51,8 +51,9 @@ impl Kind {
     pub(super) const THREAD_TIMES: Self = Self(17);
     /// Call sites: modules, call paths and names, never bytes of a stack.
     pub(super) const SITES: Self = Self(18);
-    /// What the calls and dispatches of earlier blocks are.
-    pub(super) const CONTENTS: Self = Self(19);
+    // 19 had the contents of earlier blocks without their copies.
+    /// What the calls, dispatches and copies of earlier blocks are.
+    pub(super) const CONTENTS: Self = Self(20);
 
     /// Whether it belongs in the file of facts, which is never removed.
     pub(super) const fn stays(self) -> bool {

@@ -1,8 +1,8 @@
-//! What the calls and dispatches of a block are, in few words: enough to know that none of them passes a filter.
+//! What the calls, dispatches and copies of a block are, in few words: enough to know that none of them passes a filter.
 
 use super::payload;
 use roctop_ring::arguments::Arguments;
-use roctop_ring::record::{ApiCall, Dispatch, Domain, Head, Slot, flag};
+use roctop_ring::record::{ApiCall, CallCopy, Copy, Dispatch, Domain, Head, Slot, flag};
 use roctop_trace::raw::each;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub(super) type Durations = (u64, u64);
 
 const NO_DURATION: Durations = (u64::MAX, 0);
 
-/// What the calls and dispatches of a block are.
+/// What the calls, dispatches and copies of a block are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Kernel objects, each as the distance to the one before, ascending.
@@ -22,13 +22,17 @@ pub struct Contents {
     operations: Vec<(u8, u16)>,
     /// Durations of the calls, ticks.
     calls: Durations,
+    /// Durations of the copies, HSA ns.
+    copies: Durations,
+    /// Durations of the copies that calls made, ticks.
+    call_copies: Durations,
 }
 
 impl Contents {
     /// Of the records in `slots`.
     pub(super) fn of(slots: &[Slot]) -> Self {
         let (mut objects, mut operations) = (Vec::new(), Vec::new());
-        let (mut dispatches, mut calls) = (NO_DURATION, NO_DURATION);
+        let [mut dispatches, mut calls, mut copies, mut call_copies] = [NO_DURATION; 4];
         let widen = |known: &mut Durations, (begin, end): (u64, u64)| {
             // Begin and end may be swapped.
             let duration = end.abs_diff(begin);
@@ -42,12 +46,10 @@ impl Contents {
                     if objects.last() != Some(&object) {
                         objects.push(object);
                     }
-                    let is_timed = head.flags() & flag::UNTIMED == 0;
-                    widen(
-                        &mut dispatches,
-                        if is_timed { (record[0][1], record[0][2]) } else { (0, 0) },
-                    );
+                    widen(&mut dispatches, gpu_span(head, &record[0]));
                 }
+                Copy::KIND => widen(&mut copies, gpu_span(head, &record[0])),
+                CallCopy::KIND => widen(&mut call_copies, (record[0][1], record[0][2])),
                 ApiCall::KIND | Arguments::KIND => {
                     let call = ApiCall::decode(record);
                     let operation = (head.domain().0, call.op);
@@ -72,6 +74,8 @@ impl Contents {
             dispatches,
             operations,
             calls,
+            copies,
+            call_copies,
         }
     }
 
@@ -96,6 +100,29 @@ impl Contents {
     /// Durations of the calls, ticks.
     pub const fn call_durations(&self) -> Durations {
         self.calls
+    }
+
+    /// Durations of the copies, HSA ns; those of untimed ones are 0. `None` without a copy.
+    pub fn copy_durations(&self) -> Option<Durations> {
+        known(self.copies)
+    }
+
+    /// Durations of the copies that calls made, ticks; `None` without one.
+    pub fn call_copy_durations(&self) -> Option<Durations> {
+        known(self.call_copies)
+    }
+}
+
+fn known(durations: Durations) -> Option<Durations> {
+    (durations.0 <= durations.1).then_some(durations)
+}
+
+/// Begin and end of GPU work; 0 if it is untimed.
+const fn gpu_span(head: Head, slot: &Slot) -> (u64, u64) {
+    if head.flags() & flag::UNTIMED == 0 {
+        (slot[1], slot[2])
+    } else {
+        (0, 0)
     }
 }
 
@@ -146,6 +173,24 @@ mod tests {
         slots(ApiCall::head(0, Domain::HIP), call.payload())
     }
 
+    fn copy(begin: u64, end: u64) -> Vec<Slot> {
+        let copy = Copy {
+            begin,
+            end,
+            ..Copy::default()
+        };
+        slots(Copy::head(0, Domain::NONE), copy.payload())
+    }
+
+    fn call_copy(start: u64, end: u64) -> Vec<Slot> {
+        let copy = CallCopy {
+            start,
+            end,
+            ..CallCopy::default()
+        };
+        slots(CallCopy::head(0, Domain::NONE), copy.payload())
+    }
+
     #[test]
     fn contents_are_those_of_the_records_and_round_trip() {
         let records = [
@@ -155,6 +200,9 @@ mod tests {
             call(7, 10, 12),
             call(3, 20, 29),
             call(7, 30, 31),
+            copy(40, 47),
+            copy(50, 52),
+            call_copy(60, 63),
         ];
         let found = Contents::of(&records.concat());
         assert_eq!(found.objects().collect::<Vec<_>>(), [64, u64::MAX]);
@@ -162,10 +210,13 @@ mod tests {
         let operations: Vec<_> = found.operations().collect();
         assert_eq!(operations, [(Domain::HIP, 3), (Domain::HIP, 7)]);
         assert_eq!(found.call_durations(), (1, 9));
+        assert_eq!(found.copy_durations(), Some((2, 7)));
+        assert_eq!(found.call_copy_durations(), Some((3, 3)));
         let untimed = Contents::of(&dispatch(0, 7, 1 << 60, flag::UNTIMED));
         assert_eq!(untimed.dispatch_durations(), (0, 0));
         let none = Contents::of(&[]);
         assert!(none.objects().next().is_none() && none.dispatch_durations() == NO_DURATION);
+        assert_eq!((none.copy_durations(), none.call_copy_durations()), (None, None));
         let all = [(0, found), (1 << 40, untimed), (7, none)];
         let encoded = encode(&all);
         assert_eq!(decode(&encoded), all);

@@ -1,5 +1,7 @@
 //! Copies: by route, by size, the last ones.
 
+use std::sync::Arc;
+
 use ratatui::layout::Rect;
 use roctop_ring::record::{direction, engine};
 
@@ -7,27 +9,28 @@ use super::sites::{self, HasSite};
 use super::transfers::TransferTable;
 use crate::Pane;
 use crate::Size;
-use crate::filterable::{CopiesOfSite, CopySubject};
+use crate::filterable::{OfSite, PlaceSubject, RouteSubject};
 use crate::jump::Target;
-use crate::launches;
+use crate::launches::{self, Passing};
 use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
-use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth};
 use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::table::{self, Scene, Table};
 use crate::widgets::{chart, look};
 use roctop_model::LaneKey;
 use roctop_model::analysis::Overlap;
-use roctop_model::query::Field;
+use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::sites::{SiteRow, SiteWork};
-use roctop_model::table::{CLASSES, CopyStat};
+use roctop_model::stats::Sum;
+use roctop_model::table::{CLASSES, Cell, Certainty, CopyStat};
 use roctop_trace::item::{AgentId, AgentKind};
 use roctop_trace::units;
 
 /// A route: its place in the snapshot.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Row {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
     Alone(usize),
     /// Routes of the processes that share a GPU, added up.
     Sum(usize),
@@ -35,22 +38,144 @@ pub(crate) enum Row {
     Part(usize, usize),
 }
 
+/// A route of which copies pass the filter.
+#[derive(Clone)]
+pub(crate) struct Row {
+    pub(crate) which: Which,
+    /// The numbers of those that pass; `None` if all do.
+    pub(crate) passing: Option<Arc<CopyStat>>,
+}
+
 pub(crate) struct CopyTable;
 
-fn source<'a>(row: &Row, scene: &Scene<'a>) -> &'a CopyStat {
-    let values = &scene.snap.values;
-    match *row {
-        Row::Alone(at) | Row::Part(_, at) => &values.copies[at],
-        Row::Sum(at) => &values.copy_sums[at].sum,
+impl Which {
+    /// All copies.
+    fn whole<'a>(self, scene: &Scene<'a>) -> &'a CopyStat {
+        let values = &scene.snap.values;
+        match self {
+            Self::Alone(at) | Self::Part(_, at) => &values.copies[at],
+            Self::Sum(at) => &values.copy_sums[at].sum,
+        }
+    }
+
+    /// The routes that a row consists of.
+    fn parts(self, scene: &Scene<'_>) -> Vec<u32> {
+        match self {
+            Self::Alone(at) | Self::Part(_, at) => vec![at as u32],
+            Self::Sum(at) => scene.snap.values.copy_sums[at].parts.clone(),
+        }
     }
 }
 
-/// The routes that a row consists of.
-fn parts(row: &Row, scene: &Scene<'_>) -> Vec<u32> {
-    match *row {
-        Row::Alone(at) | Row::Part(_, at) => vec![at as u32],
-        Row::Sum(at) => scene.snap.values.copy_sums[at].parts.clone(),
+/// The copies that pass the filter.
+fn source<'a>(row: &'a Row, scene: &Scene<'a>) -> &'a CopyStat {
+    match &row.passing {
+        Some(passing) => passing,
+        None => row.which.whole(scene),
     }
+}
+
+/// Of some routes, the copies that pass the filter; none when none does.
+fn passing(scene: &Scene<'_>, which: Which) -> Option<Row> {
+    let (filter, names) = (&scene.ui.filter, &scene.snap.names);
+    let whole = which.whole(scene);
+    let passing = match filter.launches(&RouteSubject(names, whole)) {
+        Launches::None => return None,
+        Launches::All => None,
+        Launches::Some(rest) if whole.cells.is_empty() => Some(copies(scene, which, &rest)?),
+        Launches::Some(rest) => Some(by_kernels(scene, whole, &rest)?),
+    };
+    let is_all = |found: &CopyStat| found.certainty == Certainty::Exact && found.stat.calls == whole.stat.calls;
+    Some(Row {
+        which,
+        passing: passing.filter(|found| !is_all(found)).map(Arc::new),
+    })
+}
+
+/// Copies that are known one by one.
+fn copies(scene: &Scene<'_>, which: Which, rest: &Filter) -> Option<CopyStat> {
+    let (whole, parts) = (which.whole(scene), which.parts(scene));
+    let counted = launches::of(scene, Kind::Copies);
+    // Those belong to what other rows name.
+    if counted.related.is_some() {
+        return None;
+    }
+    let found = counted.copies(&parts, whole);
+    let is_exact = |found: &CopyStat| found.certainty == Certainty::Exact;
+    if counted.is_whole() || found.as_ref().is_some_and(is_exact) {
+        return found;
+    }
+    if rest.asks_only(|field| matches!(field, Field::Site | Field::File)) {
+        return of_sites(scene, whole, &parts, rest);
+    }
+    if rest.asks_only(|field| field == Field::Dur) {
+        return match launches::by_duration(&whole.stat, rest) {
+            Some(timed) => Some(with_times(found, whole, &timed)),
+            None => found,
+        };
+    }
+    found
+}
+
+/// Copies with the times that a histogram knows better.
+fn with_times(found: Option<CopyStat>, whole: &CopyStat, timed: &Passing) -> CopyStat {
+    let sums = || CopyStat::of_sums(whole.route, timed.stat.sum(), None);
+    CopyStat {
+        certainty: if timed.is_estimate {
+            Certainty::Estimate
+        } else {
+            Certainty::Exact
+        },
+        stat: timed.stat.clone(),
+        ..found.unwrap_or_else(sums)
+    }
+}
+
+/// Copies of the call sites that pass, from the sums of each.
+fn of_sites(scene: &Scene<'_>, whole: &CopyStat, parts: &[u32], rest: &Filter) -> Option<CopyStat> {
+    let snap = scene.snap;
+    let is_own = |row: &&SiteRow| matches!(row.work, SiteWork::Copy(route) if parts.contains(&route));
+    let accepts = |site: Option<&SiteRow>| rest.accepts(&OfSite { snap, site });
+    let (mut known, mut passing, mut bytes) = (Sum::default(), Sum::default(), [0u64; 2]);
+    for row in snap.values.sites.iter().filter(is_own) {
+        known.merge(&row.sum);
+        bytes[0] = bytes[0].saturating_add(row.bytes);
+        if accepts(Some(row)) {
+            passing.merge(&row.sum);
+            bytes[1] = bytes[1].saturating_add(row.bytes);
+        }
+    }
+    if accepts(None) {
+        passing.merge(&whole.stat.sum().since(&known));
+        bytes[1] = bytes[1].saturating_add(whole.sizes.total.saturating_sub(bytes[0]));
+    }
+    (passing.calls > 0).then(|| CopyStat::of_sums(whole.route, passing, Some(bytes[1])))
+}
+
+/// Copies by kernels of the run-time: what is known of each is on the timeline of kernels, without its route.
+fn by_kernels(scene: &Scene<'_>, whole: &CopyStat, rest: &Filter) -> Option<CopyStat> {
+    let (names, places) = (&scene.snap.names, &scene.snap.values.places);
+    if rest.asks_only(Field::is_of_place) {
+        let passes = |cell: &&Cell| {
+            let place = places.get(cell.place as usize);
+            place.is_none_or(|place| rest.accepts(&PlaceSubject(names, *place)))
+        };
+        let mut sum = Sum::default();
+        for cell in whole.cells.iter().filter(passes) {
+            sum.merge(&cell.sum);
+        }
+        return (sum.calls > 0).then(|| CopyStat::of_sums(whole.route, sum, None));
+    }
+    if rest.asks_only(|field| field == Field::Dur) {
+        let timed = launches::by_duration(&whole.stat, rest)?;
+        return Some(with_times(None, whole, &timed));
+    }
+    let durations = (whole.stat.min as f64, whole.stat.max as f64);
+    let may_pass = rest.may_pass(&|field| (field == Field::Dur).then_some(durations));
+    may_pass.then(|| CopyStat {
+        certainty: Certainty::AtMost,
+        ..whole.clone()
+    })
 }
 
 /// `host→GPU0`; below the sum of a shared GPU the process.
@@ -58,7 +183,7 @@ fn route_text(row: &Row, scene: &Scene<'_>) -> String {
     let (route, names) = (source(row, scene).route, &scene.snap.names);
     let member = [route.destination, route.source].into_iter().flatten();
     let member = member
-        .filter(|_| matches!(row, Row::Part(..)))
+        .filter(|_| matches!(row.which, Which::Part(..)))
         .find(|&end| names.gpu_of(end) != end);
     member.map_or_else(
         || names.route_label(route.source, route.destination),
@@ -99,10 +224,24 @@ fn of_link(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
     average(copies).filter(|_| peak > 0.0).map(|speed| speed / peak)
 }
 
+/// The share of the wall with at least one of the copies; none if only sums of them are known.
+fn busy(copies: &CopyStat, scene: &Scene<'_>) -> Option<f64> {
+    let is_known = copies.union.total > 0 || copies.stat.total == 0;
+    is_known.then(|| copies.union.total as f64 / super::wall(scene.snap) as f64)
+}
+
 /// The share of the route's time, of late, in which a kernel ran on one of its GPUs.
 fn hidden(row: &Row, scene: &Scene<'_>) -> Option<f64> {
+    // It is known of whole routes alone.
+    if row.passing.is_some() {
+        return None;
+    }
     let overlaps = &scene.snap.analysis().overlaps;
-    let own = parts(row, scene).into_iter().filter_map(|at| overlaps.get(at as usize));
+    let own = row
+        .which
+        .parts(scene)
+        .into_iter()
+        .filter_map(|at| overlaps.get(at as usize));
     let sum = own.fold(Overlap::default(), |sum, one| Overlap {
         copied: sum.copied.saturating_add(one.copied),
         under: sum.under.saturating_add(one.under),
@@ -127,7 +266,7 @@ impl HasSite for Row {
     fn site(&self, scene: &Scene<'_>) -> Option<String> {
         let copies = &scene.snap.values.copies;
         let time = |at: &u32| copies.get(*at as usize).map_or(0, |copies| copies.stat.total);
-        let most = parts(self, scene).into_iter().max_by_key(time)?;
+        let most = self.which.parts(scene).into_iter().max_by_key(time)?;
         sites::main_of(scene.snap, SiteWork::Copy(most))
     }
 }
@@ -162,7 +301,10 @@ impl Table for CopyTable {
             width: 8,
             rank: 2,
             worth: |row, scene| Worth::whole(source(row, scene).stat.calls),
-            text: Shown::Count,
+            text: Shown::Own(|row, scene, _| {
+                let copies = source(row, scene);
+                format!("{}{}", copies.certainty.sign(), units::count(copies.stat.calls))
+            }),
         },
         Column {
             title: "BYTES",
@@ -239,7 +381,7 @@ impl Table for CopyTable {
             name: "Busy_Share_of_wall",
             width: 5,
             rank: 4,
-            worth: |row, scene| Worth::Number(source(row, scene).union.total as f64 / super::wall(scene.snap) as f64),
+            worth: |row, scene| Worth::number(busy(source(row, scene), scene)),
             text: Shown::Share,
         },
         Column {
@@ -270,60 +412,48 @@ impl Table for CopyTable {
             }),
         },
         sites::column(6),
+        Column {
+            title: "≈",
+            name: "Is_estimate",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, scene| Worth::whole(u64::from(source(row, scene).certainty != Certainty::Exact)),
+            text: Shown::Plain,
+        },
     ];
 
     fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Copies) {
+            return Heading::Absent;
+        }
         sites::heading(scene, column)
     }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let values = &scene.snap.values;
         let sums = values.copy_sums.iter().enumerate().flat_map(|(at, sum)| {
-            let parts = sum.parts.iter().map(move |&part| Row::Part(at, part as usize));
-            std::iter::once(Row::Sum(at)).chain(parts)
+            let parts = sum.parts.iter().map(move |&part| Which::Part(at, part as usize));
+            std::iter::once(Which::Sum(at)).chain(parts)
         });
         let is_alone = |at: &usize| values.copy_sums.iter().all(|sum| !sum.parts.contains(&(*at as u32)));
-        let alone = (0..values.copies.len()).filter(is_alone).map(Row::Alone);
-        let names = &scene.snap.names;
-        let rows: Vec<Row> = alone
-            .chain(sums)
-            .filter(|row| source(row, scene).stat.calls > 0)
-            .collect();
-        let filter = &scene.ui.filter;
-        let is_by_site = !filter.asks_only(|field| !matches!(field, Field::Site | Field::File));
-        let passes = |row: &&Row| {
-            let route = CopySubject(names, source(row, scene));
-            if !is_by_site {
-                return filter.accepts(&route);
-            }
-            let parts = parts(row, scene);
-            let is_of_row = |one: &&SiteRow| matches!(one.work, SiteWork::Copy(part) if parts.contains(&part));
-            let mut known = values.sites.iter().filter(is_of_row).peekable();
-            if known.peek().is_none() {
-                return filter.accepts(&route);
-            }
-            let snap = scene.snap;
-            known.any(|site| {
-                filter.accepts(&CopiesOfSite {
-                    route: &route,
-                    snap,
-                    site,
-                })
-            })
-        };
-        let own: Vec<Row> = rows.iter().filter(passes).copied().collect();
+        let alone = (0..values.copies.len()).filter(is_alone).map(Which::Alone);
+        let all = alone.chain(sums).filter(|which| which.whole(scene).stat.calls > 0);
+        let all: Vec<Which> = all.collect();
+        let own: Vec<Row> = all.iter().filter_map(|which| passing(scene, *which)).collect();
         let related = if own.is_empty() {
             launches::related(scene, Kind::Copies)
         } else {
             None
         };
         let Some(related) = related else { return own };
-        let routes = related.ids();
-        let belongs = |row: &Row| match *row {
-            Row::Alone(at) | Row::Part(_, at) => routes.contains(&(at as u32)),
-            Row::Sum(at) => values.copy_sums[at].parts.iter().any(|part| routes.contains(part)),
+        let of = |which: Which| {
+            let passing = related.copies(&which.parts(scene), which.whole(scene))?;
+            Some(Row {
+                which,
+                passing: Some(Arc::new(passing)),
+            })
         };
-        rows.into_iter().filter(belongs).collect()
+        all.into_iter().filter_map(of).collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
@@ -341,18 +471,20 @@ impl Table for CopyTable {
             members.into_iter().position(|member| is_own(&member))
         };
         let mut out = Vec::with_capacity(rows.len());
-        let is_summed = |sum: usize| rows.contains(&Row::Sum(sum));
+        let is_summed = |sum: usize| rows.iter().any(|row| row.which == Which::Sum(sum));
         for row in &rows {
-            match *row {
-                Row::Part(sum, _) if is_summed(sum) => {}
-                Row::Sum(sum) => {
-                    out.push(*row);
-                    let own = rows.iter().filter(|row| matches!(row, Row::Part(of, _) if *of == sum));
-                    let mut own: Vec<Row> = own.copied().collect();
+            match row.which {
+                Which::Part(sum, _) if is_summed(sum) => {}
+                Which::Sum(sum) => {
+                    out.push(row.clone());
+                    let own = rows
+                        .iter()
+                        .filter(|row| matches!(row.which, Which::Part(of, _) if of == sum));
+                    let mut own: Vec<Row> = own.cloned().collect();
                     own.sort_by_cached_key(order);
                     out.extend(own);
                 }
-                _ => out.push(*row),
+                _ => out.push(row.clone()),
             }
         }
         out
@@ -362,7 +494,7 @@ impl Table for CopyTable {
     fn target(row: &Row, scene: &Scene<'_>) -> Target {
         let way = source(row, scene).route.direction;
         let lane = scene.snap.lane(LaneKey::Copies(way));
-        let own = parts(row, scene);
+        let own = row.which.parts(scene);
         let last = lane.and_then(|lane| lane.recent(100_000).find(|slice| own.contains(&slice.what)));
         last.map_or(Target::Nowhere("no copy of it is kept in full any more"), |slice| {
             Target::Slice(LaneKey::Copies(way), slice.span.begin)
@@ -388,9 +520,9 @@ impl Table for CopyTable {
     }
 
     fn key(row: &Row) -> u64 {
-        match *row {
-            Row::Alone(at) | Row::Part(_, at) => at as u64,
-            Row::Sum(at) => 1 << 32 | at as u64,
+        match row.which {
+            Which::Alone(at) | Which::Part(_, at) => at as u64,
+            Which::Sum(at) => 1 << 32 | at as u64,
         }
     }
 
@@ -427,7 +559,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let selected = panel(canvas, upper, scene);
     let (middle, lower) = top(rest, 7.min(rest.height));
     let (classes, chart_area) = left(middle, middle.width / 2);
-    if let Some(copies) = selected.map(|row| source(&row, scene)) {
+    if let Some(copies) = selected.as_ref().map(|row| source(row, scene)) {
         sizes(canvas, classes, scene, copies);
         last_minute(canvas, chart_area, scene, copies);
     } else {
