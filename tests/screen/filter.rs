@@ -80,6 +80,29 @@ fn launches_that_pass_are_counted_again() {
 }
 
 #[test]
+fn panes_of_a_kernel_say_what_they_are_of() {
+    let all = launches(1_000_000);
+    let panes = |filter: &str| {
+        let screen = Driven::new(all.clone(), (200, 50)).typed(&format!("3/{filter}")).text();
+        let places = screen
+            .lines()
+            .filter(|line| line.contains(" calls ") && line.contains(" total"));
+        let counts = places.map(|line| {
+            let before = line.split(" calls ").next().unwrap_or_default();
+            before.split_whitespace().last().unwrap_or_default().to_owned()
+        });
+        (
+            counts.collect::<Vec<_>>(),
+            screen.contains("GPU time per second of all launches"),
+        )
+    };
+    let all_counts = vec!["1,000".to_owned(), "10".to_owned()];
+    assert_eq!(panes("gemm"), (all_counts, false));
+    assert_eq!(panes("dur>1ms"), (vec!["10".into()], true));
+    assert_eq!(panes("grid=64"), (vec!["1,000".into()], true));
+}
+
+#[test]
 fn launches_that_are_no_longer_kept_are_estimated() {
     let few = launches(512);
     for (filter, numbers) in [("dur>1ms", "gemm ≈10 20"), ("dur<1ms", "gemm ≈1,000 10")] {

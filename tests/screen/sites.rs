@@ -79,6 +79,21 @@ fn frames_on_the_screen_have_their_line_of_source_text() {
 }
 
 #[test]
+fn site_of_a_kernel_is_one_that_passes_the_filter() {
+    let row = |filter: &str| {
+        let screen = screen((200, 50)).typed(&format!("3/{filter}\r")).text();
+        let row = screen.lines().find(|line| line.contains("gemm_tiled"));
+        row.unwrap_or_else(|| panic!("no gemm_tiled in {screen}")).to_owned()
+    };
+    assert!(row("").contains("linear.cpp:88"), "{}", row(""));
+    // From the sums of each site, and from the launches that are kept.
+    for filter in ["site~backward", "site~backward dur>1us"] {
+        let row = row(filter);
+        assert!(row.contains("linear.cpp:131"), "{filter}: {row}");
+    }
+}
+
+#[test]
 fn call_path_is_that_of_the_selected_site() {
     let mut screen = screen((120, 36));
     let first = screen.typed("O").text();

@@ -1,8 +1,11 @@
 //! Launches, copies and calls of a whole recording that pass a filter, counted one by one.
 
 use super::fx_hash::FastMap;
+use super::sites::SiteWork;
 use super::stats::{Stat, Sum};
 use super::table::{Copied, CopyStat, Placement, Route};
+use roctop_trace::item::ProcessId;
+use roctop_trace::site::SiteNumber;
 use std::sync::Arc;
 
 /// Durations that are kept for percentiles, of all rows of one tally.
@@ -78,6 +81,8 @@ pub struct Tally {
     kernels: FastMap<(u32, Placement), Row>,
     calls: FastMap<u32, Row>,
     copies: FastMap<u32, Copies>,
+    /// Time by call site, ns.
+    sites: FastMap<(SiteWork, ProcessId, SiteNumber), u64>,
     /// Number of launches and calls.
     count: usize,
     /// Number of copies.
@@ -110,10 +115,21 @@ impl Tally {
         }
     }
 
+    /// Adds time of work to its call site, if that is known.
+    pub fn site(&mut self, work: SiteWork, process: ProcessId, site: SiteNumber, nanos: u64) {
+        if site.is_known() {
+            let time = self.sites.entry((work, process, site)).or_default();
+            *time = time.saturating_add(nanos);
+        }
+    }
+
     /// Adds what another thread has counted.
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.copied += other.copied;
+        for ((work, process, site), nanos) in other.sites {
+            self.site(work, process, site, nanos);
+        }
         for (route, row) in other.copies {
             self.copies.entry(route).or_default().merge(&row);
         }
@@ -147,6 +163,12 @@ impl Tally {
         }
     }
 
+    /// Time by call site, ns.
+    pub fn sites(&self) -> impl Iterator<Item = (SiteWork, ProcessId, SiteNumber, u64)> {
+        let all = self.sites.iter();
+        all.map(|((work, process, site), nanos)| (*work, *process, *site, *nanos))
+    }
+
     /// Of an operation's calls; `None` without any.
     pub fn of_operation(&self, operation: u32) -> Option<Stat> {
         stat(self.calls.get(&operation).into_iter())
@@ -177,7 +199,7 @@ fn stat<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use roctop_trace::item::{AgentId, ProcessId, QueueId};
+    use roctop_trace::item::{AgentId, QueueId};
 
     fn place(queue: u32) -> Placement {
         Placement {

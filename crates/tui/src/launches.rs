@@ -4,16 +4,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::filterable::SliceSubject;
+use crate::filterable::{OfSite, SliceSubject};
 use crate::relation::{Anchors, Kind};
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
+use roctop_model::sites::{PathId, SiteRow, SiteWork};
 use roctop_model::stats::Stat;
 use roctop_model::table::{Certainty, Copied, CopyStat, Placement};
 use roctop_model::tally::{Counting, State};
-use roctop_model::{LaneKey, Slice};
-use roctop_trace::item::{ProcessId, QueueId};
+use roctop_model::{LaneKey, Slice, Snapshot};
+use roctop_trace::item::{KernelId, OperationId, ProcessId, QueueId};
+use roctop_trace::site::SiteNumber;
 use roctop_trace::units;
 
 /// Slices of each kind that are counted, of all lanes together.
@@ -36,6 +38,35 @@ struct Counted {
     passing: Vec<u64>,
 }
 
+/// Time of what passes by its work and its call site.
+#[derive(Debug, Default)]
+struct Sites {
+    times: HashMap<SiteWork, HashMap<(ProcessId, SiteNumber), u64>>,
+    /// Of all that pass.
+    is_whole: bool,
+}
+
+impl Sites {
+    fn add(&mut self, work: SiteWork, site: (ProcessId, SiteNumber), nanos: u64) {
+        let time = self.times.entry(work).or_default().entry(site).or_default();
+        *time = time.saturating_add(nanos);
+    }
+
+    /// From what is known of each site: the filter compares nothing that differs within one.
+    fn of_known(scene: &Scene<'_>) -> Self {
+        let (snap, filter) = (scene.snap, &scene.ui.filter);
+        let mut sites = Self {
+            is_whole: true,
+            ..Self::default()
+        };
+        let passes = |row: &&SiteRow| filter.accepts(&OfSite { snap, site: Some(row) });
+        for row in snap.values.sites.iter().filter(passes) {
+            sites.add(row.work, (row.process, row.site), row.sum.total);
+        }
+        sites
+    }
+}
+
 /// Copies of a route.
 #[derive(Clone, Debug, Default)]
 struct Copies {
@@ -49,6 +80,7 @@ pub(crate) struct Launches {
     by_key: HashMap<Key, Counted>,
     /// By route.
     copies: HashMap<u32, Copies>,
+    sites: Sites,
     /// All that pass, if they were counted in the recording.
     whole: Option<(Kind, Arc<Counting>)>,
     /// The filter's names are those of other things, to which these belong.
@@ -101,6 +133,30 @@ impl Launches {
             stat: if is_whole { stat } else { stat.scaled(kept, of.timed) },
             is_estimate: !is_whole,
         })
+    }
+
+    /// Call paths of some work with their times; whether those are of all that pass. `calls` is the number of all.
+    pub(crate) fn paths(&self, snap: &Snapshot, work: &[SiteWork], calls: u64) -> (HashMap<Option<PathId>, u64>, bool) {
+        let mut paths: HashMap<Option<PathId>, u64> = HashMap::new();
+        let times = work.iter().filter_map(|work| self.sites.times.get(work)).flatten();
+        for ((process, site), nanos) in times {
+            let time = paths.entry(snap.sites.path_of(*process, *site)).or_default();
+            *time = time.saturating_add(*nanos);
+        }
+        let is_whole = self.sites.is_whole || self.kept(work) >= calls;
+        (paths, is_whole)
+    }
+
+    /// Number of slices that are kept of some work.
+    fn kept(&self, work: &[SiteWork]) -> u64 {
+        let of = |work: &SiteWork| match *work {
+            SiteWork::Copy(route) => self.copies.get(&route).map_or(0, |found| found.kept),
+            SiteWork::Kernel(KernelId(what)) | SiteWork::Call(OperationId(what)) => {
+                let own = self.by_key.iter().filter(|(key, _)| key.what == what);
+                own.map(|(_, counted)| counted.kept).sum()
+            }
+        };
+        work.iter().map(of).sum()
     }
 
     /// Whether they were counted in the recording.
@@ -301,16 +357,48 @@ fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
     } else if kind != Kind::Ranges && !filter.asks_only(|field| kind.is_counted_by(field)) {
         found.whole = whole(scene).map(|counting| (kind, counting.clone()));
     }
+    let differs = |field: Field| field.is_of_each() && !matches!(field, Field::Site | Field::File);
+    if found.related.is_none() && filter.asks_only(|field| !differs(field)) {
+        found.sites = Sites::of_known(scene);
+    } else if let Some((_, counting)) = &found.whole
+        && let State::Done(tally) = &counting.state
+    {
+        found.sites = Sites {
+            is_whole: true,
+            ..Sites::default()
+        };
+        for (work, process, site, nanos) in tally.sites() {
+            found.sites.add(work, (process, site), nanos);
+        }
+    }
     found
+}
+
+/// What a slice of a kind is in the sums by call site.
+const fn work(kind: Kind, what: u32) -> Option<SiteWork> {
+    match kind {
+        Kind::Kernels => Some(SiteWork::Kernel(KernelId(what))),
+        Kind::Calls => Some(SiteWork::Call(OperationId(what))),
+        Kind::Copies => Some(SiteWork::Copy(what)),
+        Kind::Ranges => None,
+    }
 }
 
 fn collect(scene: &Scene<'_>, kind: Kind, mut passes: impl FnMut(LaneKey, &Slice) -> bool) -> Launches {
     let mut found = Launches::default();
     for (key, slice) in slices(scene, kind) {
+        let is_passing = passes(key, slice);
+        if is_passing
+            && slice.site.is_known()
+            && let Some(work) = work(kind, slice.what)
+        {
+            let site = (ProcessId(slice.process), slice.site);
+            found.sites.add(work, site, slice.span.duration());
+        }
         if kind == Kind::Copies {
             let copies = found.copies.entry(slice.what).or_default();
             copies.kept += 1;
-            if passes(key, slice) {
+            if is_passing {
                 copies.passing.push(Copied {
                     span: slice.span,
                     bytes: slice.value,
@@ -324,7 +412,7 @@ fn collect(scene: &Scene<'_>, kind: Kind, mut passes: impl FnMut(LaneKey, &Slice
         });
         let counted = counted.or_default();
         counted.kept += 1;
-        if passes(key, slice) {
+        if is_passing {
             counted.passing.push(slice.span.duration());
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject, RouteSubject, TransferSubject};
 use crate::relation::Kind;
 use roctop_model::query::{Field, Filter, Launches};
+use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::Loading;
 use roctop_model::table::{Copied, Placement, Route, is_untimed};
 use roctop_model::tally::Tally;
@@ -120,6 +121,7 @@ impl Plan {
                 bytes: copy.bytes,
             };
             into.copy(*at, copied);
+            into.site(SiteWork::Copy(*at), copy.process, copy.site, copy.span.duration());
         }
     }
 
@@ -136,7 +138,14 @@ impl Plan {
                 queue: dispatch.queue,
                 stream: dispatch.stream,
             };
-            into.kernel(dispatch.kernel.0, place, dispatch.span.duration());
+            let nanos = dispatch.span.duration();
+            into.kernel(dispatch.kernel.0, place, nanos);
+            into.site(
+                SiteWork::Kernel(dispatch.kernel),
+                dispatch.process,
+                dispatch.site,
+                nanos,
+            );
         }
     }
 
@@ -147,7 +156,9 @@ impl Plan {
         };
         let snap = &*self.snap;
         if call.span.end > 0 && rest.accepts(&CallSubject { snap, call }) {
-            into.call(call.operation.0, call.span.duration());
+            let nanos = call.span.duration();
+            into.call(call.operation.0, nanos);
+            into.site(SiteWork::Call(call.operation), call.process, call.site, nanos);
         }
     }
 }

@@ -45,7 +45,11 @@ impl HasStat for Row {
 
 impl HasSite for Row {
     fn site(&self, scene: &Scene<'_>) -> Option<String> {
-        sites::main_of(scene.snap, SiteWork::Call(self.id))
+        let (work, calls) = (SiteWork::Call(self.id), source(self, scene).stat.calls);
+        if self.stat.calls == calls && !self.is_estimate {
+            return sites::main_of(scene.snap, work);
+        }
+        sites::main_of_passing(scene, Kind::Calls, &[work], calls)
     }
 }
 

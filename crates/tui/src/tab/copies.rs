@@ -266,6 +266,11 @@ impl HasSite for Row {
     fn site(&self, scene: &Scene<'_>) -> Option<String> {
         let copies = &scene.snap.values.copies;
         let time = |at: &u32| copies.get(*at as usize).map_or(0, |copies| copies.stat.total);
+        if self.passing.is_some() {
+            let parts = self.which.parts(scene).into_iter().map(SiteWork::Copy);
+            let calls = self.which.whole(scene).stat.calls;
+            return sites::main_of_passing(scene, Kind::Copies, &parts.collect::<Vec<_>>(), calls);
+        }
         let most = self.which.parts(scene).into_iter().max_by_key(time)?;
         sites::main_of(scene.snap, SiteWork::Copy(most))
     }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use ratatui::layout::Rect;
 
-use super::kernel_rows::{Row, What, delay, members};
-use super::kernels::{name, source};
+use super::kernel_rows::{self, Row, What, delay, members};
+use super::kernels::{is_partial, name, source, whole};
 use crate::NameForm;
-use crate::filterable::{PlaceSubject, SliceSubject};
-use crate::launches;
+use crate::filterable::SliceSubject;
+use crate::launches::{self, Passing};
 use crate::relation::Kind;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
@@ -17,7 +17,7 @@ use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
 use crate::widgets::{activity, histogram};
 use roctop_model::analysis::usage;
-use roctop_model::table::Cell;
+use roctop_model::table::Placement;
 use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{KernelId, Nanos, ThreadId};
 use roctop_trace::units;
@@ -149,7 +149,7 @@ fn counts(scene: &Scene<'_>, row: &Row) -> String {
         units::duration_or_missing(row.stat.deviation()),
         units::duration_or_missing((row.stat.max > 0).then_some(row.stat.min)),
         units::duration_or_missing((row.stat.max > 0).then_some(row.stat.max)),
-        units::duration_or_missing(source(row, scene).and_then(delay)),
+        units::duration_or_missing(whole(row, scene).and_then(delay)),
         if row.internal {
             "   one of the run-time's own kernels"
         } else {
@@ -318,7 +318,8 @@ fn trend(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let seconds = history::seconds(scene.snap, history::columns(area, marks));
     let values = kernel.numbers.trend.last(scene.snap.values.at, seconds);
     let most = values.iter().copied().max().unwrap_or(0);
-    let below = canvas.headed(area, &format!("GPU time per second, last {seconds} s"));
+    let which = if is_partial(row, scene) { " of all launches" } else { "" };
+    let below = canvas.headed(area, &format!("GPU time per second{which}, last {seconds} s"));
     let values: Vec<Option<Amount>> = values.into_iter().map(|value| Some(value.into())).collect();
     let scale = Scale {
         most: most as f64,
@@ -341,19 +342,21 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     let names = &scene.snap.names;
     canvas.say(area.x + 1, area.y, "by GPU and stream", area.width, Role::Head);
     let Some(kernel) = source(row, scene) else { return };
-    let passes = |cell: &&Cell| {
-        let place = scene.snap.values.places.get(cell.place as usize);
-        place.is_none_or(|place| scene.ui.filter.accepts(&PlaceSubject(names, *place)))
-    };
-    let mut cells: Vec<_> = kernel.numbers.cells.iter().filter(passes).collect();
-    cells.sort_by_key(|cell| std::cmp::Reverse(cell.sum.total));
-    for (i, cell) in cells.iter().take(area.height as usize - 1).enumerate() {
+    let passing = kernel.numbers.cells.iter().filter_map(|cell| {
+        let place = scene.snap.values.places.get(cell.place as usize).copied();
+        Some((place, kernel_rows::in_place(scene, kernel, place)?))
+    });
+    let mut cells: Vec<(Option<Placement>, Passing)> = passing.collect();
+    cells.sort_by_key(|(_, passing)| std::cmp::Reverse(passing.stat.total));
+    for (i, (place, passing)) in cells.iter().take(area.height as usize - 1).enumerate() {
+        let stat = &passing.stat;
+        let count = launches::count_text(stat, passing.is_estimate);
         let mut say = |text: &str, role| {
             let (x, y) = (area.x + 1, area.y + 1 + i as u16);
             canvas.say(x, y, text, area.width.saturating_sub(2), role);
         };
-        let Some(place) = scene.snap.values.places.get(cell.place as usize) else {
-            let text = format!("elsewhere {}×", units::count(cell.sum.calls));
+        let Some(place) = place else {
+            let text = format!("elsewhere {count}×");
             say(&text, Role::Muted);
             continue;
         };
@@ -362,23 +365,21 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             .map_or_else(|| units::MISSING.into(), |stream| names.stream_label(stream));
         if area.width < 60 {
             let text = format!(
-                "{:<5} {} {:>7}× {:>8}",
+                "{:<5} {} {count:>7}× {:>8}",
                 names.agent_label(place.agent),
                 units::fit(&stream, 6),
-                units::count(cell.sum.calls),
-                units::duration_or_missing(cell.sum.average()),
+                units::duration_or_missing(stat.average()),
             );
             say(&text, Role::Text);
             continue;
         }
         let text = format!(
-            "{:<6} {:<5} {:<4} {:>8} calls {:>8} avg {:>8} total",
+            "{:<6} {:<5} {:<4} {count:>8} calls {:>8} avg {:>8} total",
             names.agent_label(place.agent),
             stream,
             names.queue_label(place.queue),
-            units::count(cell.sum.calls),
-            units::duration_or_missing(cell.sum.average()),
-            units::duration(cell.sum.total),
+            units::duration_or_missing(stat.average()),
+            units::duration(stat.total),
         );
         say(&text, Role::Text);
     }

@@ -99,6 +99,17 @@ fn all_passing(scene: &Scene<'_>, also: impl Fn(Option<Placement>) -> bool + Cop
     kernels.filter_map(|(at, row)| Some((at, of(row)?))).collect()
 }
 
+/// Of a kernel, the launches in one place that pass the filter, or belong to what it names.
+pub(crate) fn in_place(scene: &Scene<'_>, row: &KernelRow, place: Option<Placement>) -> Option<Passing> {
+    if launches::relation(scene, Kind::Kernels).is_none() {
+        return passing(scene, row, |known| known == place);
+    }
+    let here = Snapshot::within(row, |cell| {
+        scene.snap.values.places.get(cell.place as usize).copied() == place
+    })?;
+    launches::of(scene, Kind::Kernels).passing(row.id.0, &here, |known| Some(known) == place)
+}
+
 pub(crate) fn by_name(scene: &Scene<'_>) -> Vec<Row> {
     let snap = scene.snap;
     let kernels = &snap.values.kernels;

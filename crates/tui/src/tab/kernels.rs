@@ -44,12 +44,22 @@ pub(crate) fn source<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> 
     }
 }
 
+/// Whether the filter lets only some launches of a kernel pass.
+pub(crate) fn is_partial(row: &Row, scene: &Scene<'_>) -> bool {
+    source(row, scene).is_some_and(|kernel| row.is_estimate || row.stat.calls != kernel.numbers.stat.calls)
+}
+
+/// The kernel that a row stands for, if all its launches pass: some numbers are known of all together.
+pub(crate) fn whole<'a>(row: &Row, scene: &Scene<'a>) -> Option<&'a KernelRow> {
+    source(row, scene).filter(|_| !is_partial(row, scene))
+}
+
 fn share(row: &Row, scene: &Scene<'_>) -> f64 {
     row.stat.total as f64 / scene.snap.values.totals.kernel_time.max(1) as f64
 }
 
 fn trend(row: &Row, scene: &Scene<'_>, seconds: usize) -> Vec<u64> {
-    source(row, scene).map_or_else(Vec::new, |kernel| {
+    whole(row, scene).map_or_else(Vec::new, |kernel| {
         kernel.numbers.trend.last(scene.snap.values.at, seconds)
     })
 }
@@ -153,7 +163,7 @@ const COUNTERS: [ColumnId; 8] = [
 /// What was counted, by the number of its column.
 fn amount(row: &Row, scene: &Scene<'_>, number: usize) -> Option<f64> {
     let name = *kernel_counters::columns(scene.snap).get(number)?;
-    kernel_counters::value(scene.snap, source(row, scene)?, name)
+    kernel_counters::value(scene.snap, whole(row, scene)?, name)
 }
 
 /// A column whose heading is a counter's name; absent when there is none.
@@ -172,7 +182,12 @@ macro_rules! counter {
 
 impl HasSite for Row {
     fn site(&self, scene: &Scene<'_>) -> Option<String> {
-        sites::main_of(scene.snap, SiteWork::Kernel(source(self, scene)?.id))
+        let kernel = source(self, scene)?;
+        let work = SiteWork::Kernel(kernel.id);
+        if is_partial(self, scene) {
+            return sites::main_of_passing(scene, Kind::Kernels, &[work], kernel.numbers.stat.calls);
+        }
+        sites::main_of(scene.snap, work)
     }
 }
 
@@ -216,7 +231,7 @@ impl Table for KernelTable {
         Column::maximum(4),
         Column::deviation(8),
         Column::times("QDLY", "Queue_Delay_ns", 6, |row, scene| {
-            Worth::maybe(source(row, scene).and_then(delay))
+            Worth::maybe(whole(row, scene).and_then(delay))
         }),
         counter!(0),
         counter!(1),

@@ -8,6 +8,8 @@ use ratatui::layout::Rect;
 
 use crate::filterable::site;
 use crate::jump::Target;
+use crate::launches;
+use crate::relation::Kind;
 use crate::source_text::SourceLine;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
@@ -163,6 +165,24 @@ pub(crate) fn main_of(snap: &Snapshot, work: SiteWork) -> Option<String> {
         0 | 1 => label,
         many => format!("{label} +{}", many - 1),
     })
+}
+
+/// The same of the work that passes the filter; `calls` is the number of all.
+pub(crate) fn main_of_passing(scene: &Scene<'_>, kind: Kind, work: &[SiteWork], calls: u64) -> Option<String> {
+    let snap = scene.snap;
+    if snap.sites.is_empty() {
+        return None;
+    }
+    let (paths, is_whole) = launches::of(scene, kind).paths(snap, work, calls);
+    let (path, _) = paths
+        .iter()
+        .max_by_key(|(path, nanos)| (**nanos, Reverse(path.map(|path| path.0))))?;
+    let sign = if is_whole { "" } else { "≈ " };
+    let more = match paths.len() {
+        1 => String::new(),
+        many => format!(" +{}", many - 1),
+    };
+    Some(format!("{sign}{}{more}", label(snap, *path)))
 }
 
 /// The call site of a slice.
