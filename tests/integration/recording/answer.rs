@@ -172,6 +172,36 @@ fn a_cut_without_records_does_not_say_that_its_program_was_not_recorded() {
 }
 
 #[test]
+fn shares_are_of_all_kernels_with_and_without_a_filter() {
+    let place = place("shares");
+    let path = place.join("rec");
+    make(&path, &Made::default());
+    let path = path.to_str().unwrap();
+    let share = |words: &[&str]| {
+        let (code, text, errors) = told(words);
+        assert_eq!(code, Some(0), "{errors}");
+        let head = text.lines().find(|line| line.contains("% TIME"));
+        assert!(head.is_some(), "{text}");
+        let row = text.lines().find(|line| line.contains("softmax(")).unwrap();
+        row.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    let all = share(&["summary", path]);
+    assert_eq!(share(&["summary", path, "--filter", "softmax"]), all);
+    let (code, text, errors) = told(&["ask", path, "top kernels where softmax", "--format", "csv"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let table: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.rsplit_once("\",").map_or(line, |row| row.1))
+        .map(|line| line.split(',').collect())
+        .collect();
+    let at = table[0].iter().position(|name| *name == "Share").unwrap();
+    let name_and_id = 1;
+    let asked: f64 = table[1][at - name_and_id].parse().unwrap();
+    assert_eq!(format!("{:.1}", asked * 100.0), all);
+    assert!(asked > 0.1 && asked < 0.5, "{asked}");
+}
+
+#[test]
 fn gauges_of_two_machines_stay_apart_also_where_their_gpus_have_the_same_place() {
     let place = place("gauges");
     let (a, b) = (place.join("a"), place.join("b"));

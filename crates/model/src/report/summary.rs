@@ -68,7 +68,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     if totals.records() == 0 {
         return writeln!(out, "{}", nothing(snapshot));
     }
-    kernels(snapshot, out)?;
+    kernels(snapshot, whole.kernel_time, out)?;
     copies(snapshot, out)?;
     api(snapshot, out)?;
     collectives(snapshot, out)?;
@@ -146,7 +146,8 @@ fn micros(nanos: Option<u64>) -> String {
     nanos.map_or_else(|| "-".into(), |nanos| format!("{:.3}", nanos as f64 / 1e3))
 }
 
-fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the kernels; `all` is the time of all kernels, whether they pass the filter or not.
+fn kernels(snapshot: &Snapshot, all: u64, out: &mut dyn Write) -> io::Result<()> {
     let mut rows: Vec<_> = snapshot
         .values
         .kernels
@@ -157,11 +158,10 @@ fn kernels(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     rows.sort_by_key(|row| Reverse(row.numbers.stat.total));
-    let all: u64 = rows.iter().map(|row| row.numbers.stat.total).sum();
     writeln!(
         out,
         "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>11}  KERNEL",
-        "CALLS", "TOTAL ms", "%", "AVG us", "MIN us", "MAX us"
+        "CALLS", "TOTAL ms", "% TIME", "AVG us", "MIN us", "MAX us"
     )?;
     for row in rows.iter().take(MAX_ROWS) {
         let stat = &row.numbers.stat;
