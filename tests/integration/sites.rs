@@ -195,6 +195,32 @@ fn files_for_other_tools_have_call_paths() {
     assert_eq!(leaks(&to), Vec::<PathBuf>::new(), "bytes of a stack in an export");
 }
 
+#[test]
+fn allocations_pass_a_filter_on_sites() {
+    let Some((recording, _)) = recorded("sites-allocated", &[]) else {
+        return;
+    };
+    let count = |name: &str, filter: &[&str]| {
+        let to = recording.with_file_name(name);
+        let mut export = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        export.args(["export", "--format", "csv", "-o", "t", "-d"]).arg(&to);
+        let output = Rig::ended(export.arg(&recording).args(filter));
+        assert!(output.status.success(), "{output:?}");
+        let file = std::fs::read_to_string(to.join("t_memory_allocation_trace.csv"));
+        file.map_or(0, |text| text.lines().count() - 1)
+    };
+    let all = count("all", &[]);
+    // The run-time's own allocations have no site.
+    let without = count("without", &["--filter", "site~no_such_function"]);
+    let allocated = count("allocated", &["--filter", "site~allocate"]);
+    let outside = count("outside", &["--filter", "!(site~allocate)"]);
+    assert!(
+        without < outside && outside < allocated && allocated < all,
+        "{without} {outside} {allocated} {all}"
+    );
+    assert_eq!(allocated + outside, all + without);
+}
+
 /// All files below a directory.
 fn all_files(place: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -8,6 +8,7 @@ use super::sort::{Entry, Sorted, Sorter};
 use super::workspace::Workspace;
 use roctop_ring::record::{Domain, flag};
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, OperationId, Scratch, Span, TextId};
+use roctop_trace::site::SiteNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
@@ -132,6 +133,8 @@ pub struct Rows {
 
 /// Whether a row is selected.
 type Test<'a, T> = dyn Fn(&Row<T>) -> bool + Sync + 'a;
+/// The same of rows whose record does not have its site.
+type TestOfSite<'a, T> = dyn Fn(&Row<T>, SiteNumber) -> bool + Sync + 'a;
 
 /// Selection of rows beyond their kinds.
 pub(crate) struct RowFilter<'a> {
@@ -139,8 +142,8 @@ pub(crate) struct RowFilter<'a> {
     pub(crate) marker: &'a Test<'a, Mark>,
     pub(crate) dispatch: &'a Test<'a, Dispatch>,
     pub(crate) copy: &'a Test<'a, Copy>,
-    pub(crate) allocation: &'a Test<'a, Allocation>,
-    pub(crate) scratch: &'a Test<'a, Scratch>,
+    pub(crate) allocation: &'a TestOfSite<'a, Allocation>,
+    pub(crate) scratch: &'a TestOfSite<'a, Scratch>,
 }
 
 /// Numbers of a record.
@@ -150,6 +153,8 @@ pub(super) struct RecordIds {
     pub(super) ancestor: u64,
     pub(super) region: Option<Region>,
     pub(super) range: Enclosing,
+    /// Where in the program the call that caused it is.
+    pub(super) site: SiteNumber,
 }
 
 /// Records, and the numbers of each; those without numbers are not selected.
@@ -218,12 +223,13 @@ impl ByKind {
             Event::Copy(copy) => (copy.span, keep(&mut self.copies, row(copy, place), tests.copy)),
             Event::Allocation(allocation) => {
                 let row = row(allocation, place);
-                (allocation.span, keep(&mut self.allocations, row, tests.allocation))
+                let test = |row: &Row<Allocation>| (tests.allocation)(row, place.site);
+                (allocation.span, keep(&mut self.allocations, row, &test))
             }
-            Event::Scratch(scratch) => (
-                scratch.span,
-                keep(&mut self.scratches, row(scratch, place), tests.scratch),
-            ),
+            Event::Scratch(scratch) => {
+                let test = |row: &Row<Scratch>| (tests.scratch)(row, place.site);
+                (scratch.span, keep(&mut self.scratches, row(scratch, place), &test))
+            }
         };
         if is_wanted {
             self.times = both(self.times, Some((span.begin, span.end)));

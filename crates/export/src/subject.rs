@@ -16,10 +16,18 @@ pub(super) struct DispatchSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a R
 /// A copy.
 pub(super) struct CopySubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Copy>);
 
-/// An allocation or free.
-pub(super) struct AllocationSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Allocation>);
-/// Scratch memory of a queue.
-pub(super) struct ScratchSubject<'a>(pub(super) &'a Scope<'a>, pub(super) &'a Row<Scratch>);
+/// An allocation or free, with the site of its call.
+pub(super) struct AllocationSubject<'a>(
+    pub(super) &'a Scope<'a>,
+    pub(super) &'a Row<Allocation>,
+    pub(super) SiteNumber,
+);
+/// Scratch memory of a queue, with the site of the call for which it is.
+pub(super) struct ScratchSubject<'a>(
+    pub(super) &'a Scope<'a>,
+    pub(super) &'a Row<Scratch>,
+    pub(super) SiteNumber,
+);
 
 /// Fields of every record.
 fn common<'a>(scope: &Scope<'a>, span: Span, thread: Option<ThreadId>, field: Field) -> Value<'a> {
@@ -140,6 +148,7 @@ impl Subject for AllocationSubject<'_> {
             Field::Domain => Value::Text("memory"),
             Field::Bytes => Value::whole(a.bytes),
             Field::Dev => Value::maybe(a.agent.map(|_| scope.type_index(scope.node(a.agent)).0 as u64)),
+            Field::Site | Field::File => on_the_way(scope, a.process, self.2, field),
             _ => common(scope, a.span, Some(a.thread), field),
         }
     }
@@ -156,6 +165,7 @@ impl Subject for ScratchSubject<'_> {
             Field::Domain => Value::Text("scratch"),
             Field::Bytes => Value::whole(s.bytes),
             Field::Dev => Value::maybe(s.agent.map(|_| scope.type_index(scope.node(s.agent)).0 as u64)),
+            Field::Site | Field::File => on_the_way(scope, s.process, self.2, field),
             _ => common(scope, s.span, Some(s.thread), field),
         }
     }

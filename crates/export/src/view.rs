@@ -70,8 +70,8 @@ impl<'a> View<'a> {
             marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&scope, row)),
             dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&scope, row)),
             copy: &|row| within(row.record.span) && filter.accepts(&CopySubject(&scope, row)),
-            allocation: &|row| within(row.record.span) && filter.accepts(&AllocationSubject(&scope, row)),
-            scratch: &|row| within(row.record.span) && filter.accepts(&ScratchSubject(&scope, row)),
+            allocation: &|row, site| within(row.record.span) && filter.accepts(&AllocationSubject(&scope, row, site)),
+            scratch: &|row, site| within(row.record.span) && filter.accepts(&ScratchSubject(&scope, row, site)),
         };
         let wanted = nesting::Wanted {
             process: process.id,

@@ -10,6 +10,7 @@ use crate::run::Run;
 use roctop_model::FastMap;
 use roctop_ring::record::{Domain, flag};
 use roctop_trace::item::{ApiCall, Nanos, Span, TextId, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 /// Maximum depth of open calls and ranges per thread.
 const MAX_DEPTH: usize = 1 << 16;
@@ -25,6 +26,8 @@ pub(super) struct Cause {
     region: Option<Region>,
     /// Enclosing push/pop range.
     range: Enclosing,
+    /// Where in the program the call is, or the one around it that is known.
+    site: SiteNumber,
 }
 
 impl Cause {
@@ -35,6 +38,7 @@ impl Cause {
             ancestor: self.above,
             region: self.region,
             range: self.range,
+            site: self.site,
         }
     }
 }
@@ -43,7 +47,7 @@ impl Cause {
 #[derive(Clone, Copy)]
 enum Node {
     /// Encloses what follows on its thread.
-    Call { is_hip: bool },
+    Call { is_hip: bool, site: SiteNumber },
     /// A push/pop range: encloses what follows, and names it.
     Region(TextId),
     /// Names what follows.
@@ -117,7 +121,11 @@ impl Sweep {
                 let wanted = kind.is_some_and(|kind| self.wanted.kinds.has(kind));
                 // Calls that HIP itself makes are left out, as in rocprofv3; those of RCCL are not.
                 let wanted = wanted && !(is_hip && call.parent != 0 && self.is_in_hip(call));
-                self.node(call.thread, call.span, call.correlation, wanted, Node::Call { is_hip })
+                let node = Node::Call {
+                    is_hip,
+                    site: call.site,
+                };
+                self.node(call.thread, call.span, call.correlation, wanted, node)
             }
             Event::Marker(marker) => {
                 let is_wanted = self.wanted.kinds.has(Kind::Marker);
@@ -192,12 +200,16 @@ impl Sweep {
         );
         let range = around.map_or_else(Enclosing::default, |top| top.range);
         let above_that = around.map_or(0, |top| top.cause.above);
-        let is_hip = matches!(node, Node::Call { is_hip: true }) || around.is_some_and(|top| top.is_hip);
+        let is_hip = matches!(node, Node::Call { is_hip: true, .. }) || around.is_some_and(|top| top.is_hip);
         let cause = Cause {
             owner: if is_wanted { id } else { above },
             above: if is_wanted { above } else { above_that },
             region,
             range,
+            site: match node {
+                Node::Call { site, .. } if site.is_known() => site,
+                _ => around.map_or(SiteNumber::UNKNOWN, |top| top.cause.site),
+            },
         };
         let is_renamed = self.wanted.rename;
         let mut named = |text| {
@@ -249,6 +261,7 @@ impl Sweep {
             ancestor: above,
             region,
             range,
+            site: cause.site,
         })
     }
 
@@ -277,7 +290,7 @@ impl Sweep {
 mod tests {
     use super::*;
     use crate::options::Kinds;
-    use roctop_trace::item::{Dispatch, Marker, ProcessId};
+    use roctop_trace::item::{Allocation, Dispatch, Marker, ProcessId};
 
     const THREAD: ThreadId = ThreadId(3);
 
@@ -325,7 +338,10 @@ mod tests {
                 span(begin, end),
                 correlation,
                 true,
-                Node::Call { is_hip: false },
+                Node::Call {
+                    is_hip: false,
+                    site: SiteNumber::UNKNOWN,
+                },
             );
             place.unwrap().id
         };
@@ -349,6 +365,44 @@ mod tests {
             "rung by another thread"
         );
         assert_eq!(owner(None, 25), Some((launch, 0)));
+    }
+
+    #[test]
+    fn work_has_the_site_of_the_call_around_it() {
+        let run = Run::default();
+        let wanted = Wanted {
+            process: ProcessId(0),
+            kinds: Kinds::ALL,
+            orphans: true,
+            rename: false,
+        };
+        let mut sweep = Sweep::new(&run, wanted);
+        let call = |correlation, begin, end, site| {
+            Event::Call(ApiCall {
+                thread: THREAD,
+                span: span(begin, end),
+                correlation,
+                site: SiteNumber(site),
+                ..ApiCall::default()
+            })
+        };
+        let allocation = |correlation, at| {
+            Event::Allocation(Allocation {
+                thread: THREAD,
+                span: span(at, at + 1),
+                correlation,
+                ..Allocation::default()
+            })
+        };
+        let mut site = |event: &Event| sweep.take(event).map(|place| place.site.0);
+        // HIP's call, and HSA's in it.
+        site(&call(5, 10, 90, 7));
+        site(&call(6, 20, 30, 0));
+        assert_eq!(site(&allocation(5, 15)), Some(7));
+        assert_eq!(site(&allocation(6, 25)), Some(7));
+        site(&call(8, 100, 110, 0));
+        assert_eq!(site(&allocation(8, 105)), Some(0));
+        assert_eq!(site(&allocation(0, 200)), Some(0));
     }
 
     #[test]
