@@ -2,8 +2,8 @@
 
 use super::driven::{Driven, snapshot};
 use roctop::item::{
-    Agent, AgentId, AgentKind, ApiCall, Copy, Dispatch, Item, Kernel, KernelId, OperationId, ProcessId, QueueId, Span,
-    Stream, StreamId, ThreadId, Transfer,
+    Agent, AgentId, AgentKind, ApiCall, Copy, Dispatch, Item, Kernel, KernelId, Marker, OperationId, ProcessId,
+    QueueId, Span, Stream, StreamId, TextId, ThreadId, Transfer,
 };
 use roctop::model::snapshot::Loading;
 use roctop::model::table::{Copied, Placement};
@@ -403,6 +403,30 @@ fn copies_by_kernels_say_what_is_not_known_of_each() {
         let row = first_route(&snap, filter);
         assert!(row.contains(numbers), "{filter}: {row}");
     }
+}
+
+#[test]
+fn marks_of_the_text_of_a_range_are_not_counted_as_ranges() {
+    let mut store = Store::new(Options::default());
+    store.apply(&Item::Text(TextId(0), "step 1".into()));
+    for number in 0..5 {
+        let begin = 1_000_000_000 + number * 1_000 * MICROSECOND;
+        let marker = |nanos| Marker {
+            text: TextId(0),
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            ..Marker::default()
+        };
+        store.apply(&Item::Range(marker(500 * MICROSECOND)));
+        if number < 2 {
+            store.apply(&Item::Mark(marker(0)));
+        }
+    }
+    let screen = Driven::new(store.snapshot(Fresh::All), (200, 50)).typed("8").text();
+    assert!(screen.contains("5 ranges   2 marks"), "{screen}");
+    assert!(screen.contains("duration of each of the last 5 ranges"), "{screen}");
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn ranges(snap: &Snapshot, row: &MarkerStat) -> Vec<(LaneKey, Slice)> {
     let lanes = lanes.filter(|lane| matches!(lane.key, LaneKey::Markers(..) | LaneKey::Ranges(_)));
     let mut out = Vec::new();
     for lane in lanes {
-        let own = lane.recent(LOOKED_AT).filter(|slice| {
+        // Marks have no duration.
+        let own = lane.recent(LOOKED_AT).filter(|slice| slice.shape == 0).filter(|slice| {
             let is_same = || *pattern(snap.names.text(TextId(slice.what))) == *row.pattern;
             *known.entry(slice.what).or_insert_with(is_same)
         });
