@@ -318,13 +318,23 @@ pub fn cut(options: &cli::Cut) -> Result<u8> {
     let whole = merged(&recordings)?;
     let begin = match whole.beginning()? {
         Some(begin) => begin,
-        None => first_time(&whole)?,
+        None => times(&whole)?.begin,
     };
     let (from, to) = options.range;
     let span = Span {
         begin: begin.saturating_add(from),
         end: begin.saturating_add(to),
     };
+    let touches = |all: Span| all.begin <= span.end && all.end >= span.begin;
+    // Segments without an index are not part of the span.
+    if !whole.span()?.is_some_and(touches) {
+        let all = times(&whole)?;
+        if !touches(all) {
+            let since = |at: u64| format!("{:.3} s", at.saturating_sub(begin) as f64 / 1e9);
+            let (first, last) = (since(all.begin), since(all.end));
+            bail!("nothing was recorded in this --range: the records are from {first} to {last}");
+        }
+    }
     write_recording(&options.output, &recordings, &whole, Some(span))
 }
 
@@ -365,17 +375,20 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
     Ok(0)
 }
 
-/// When the first record of recordings without an index began.
-fn first_time(whole: &Merged<'_>) -> Result<u64> {
-    let mut first = u64::MAX;
+/// Begin of the first and end of the last record, by reading all.
+fn times(whole: &Merged<'_>) -> Result<Span> {
+    let (mut begin, mut end) = (u64::MAX, 0);
     whole.items(None, &mut |_| (), &mut |items| {
-        let begins = items.iter().filter_map(crate::item::Item::span).map(|span| span.begin);
-        first = begins.filter(|begin| *begin > 0).fold(first, u64::min);
+        let known = items.iter().filter_map(crate::item::Item::span);
+        for span in known.filter(|span| span.begin > 0) {
+            begin = begin.min(span.begin);
+            end = end.max(span.end);
+        }
     })?;
-    if first == u64::MAX {
+    if begin == u64::MAX {
         bail!("there is no record in it");
     }
-    Ok(first)
+    Ok(Span { begin, end })
 }
 
 /// How often a session that goes on is read, and how often it is asked whether it does.

@@ -1,6 +1,6 @@
 //! What is asked of recordings: cuts, several as one, comparisons, thresholds.
 
-use super::{counts, load, told};
+use super::{counts, load, segment, told};
 use crate::kit::directory::place;
 use crate::kit::made;
 use crate::kit::made::{Made, make};
@@ -159,9 +159,16 @@ fn ranks_of_several_machines_are_brought_to_one_clock() {
 fn a_cut_without_records_does_not_say_that_its_program_was_not_recorded() {
     let place = place("cut-empty");
     let (whole, part) = (place.join("whole"), place.join("part"));
-    make(&whole, &Made::default());
+    // The first kernel ends after 2.0 ms, and the next call begins after 2.5 ms.
+    let made = Made {
+        records: 1000,
+        slowness: 1000,
+        ..Made::default()
+    };
+    make(&whole, &made);
     let (whole, part) = (whole.to_str().unwrap(), part.to_str().unwrap());
-    assert_eq!(told(&["cut", whole, "--range", "5000s..", "-o", part]).0, Some(0));
+    let (code, _, errors) = told(&["cut", whole, "--range", "2.1ms..2.4ms", "-o", part]);
+    assert_eq!(code, Some(0), "{errors}");
     let (code, text, errors) = told(&["summary", part]);
     assert_eq!(code, Some(0), "{errors}");
     assert!(text.contains("\n0 dispatches"), "{text}");
@@ -199,6 +206,28 @@ fn shares_are_of_all_kernels_with_and_without_a_filter() {
     let asked: f64 = table[1][at - name_and_id].parse().unwrap();
     assert_eq!(format!("{:.1}", asked * 100.0), all);
     assert!(asked > 0.1 && asked < 0.5, "{asked}");
+}
+
+#[test]
+fn a_cut_outside_of_the_run_is_an_error_and_writes_nothing() {
+    let place = place("cut-outside");
+    let (whole, part) = (place.join("whole"), place.join("part"));
+    make(&whole, &Made::default());
+    let cut = |part: &Path| {
+        let (whole, part) = (whole.to_str().unwrap(), part.to_str().unwrap());
+        told(&["cut", whole, "--range", "5000s..", "-o", part])
+    };
+    let (code, _, errors) = cut(&part);
+    assert_eq!(code, Some(1), "{errors}");
+    let expected = "nothing was recorded in this --range: the records are from 0.000 s to 0.012 s";
+    assert!(errors.contains(expected), "{errors}");
+    assert!(!part.exists());
+    // The same without an index, as after a kill.
+    let bytes = std::fs::read(segment(&whole)).unwrap();
+    std::fs::write(segment(&whole), &bytes[..bytes.len() - 100]).unwrap();
+    let (code, _, errors) = cut(&part);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains(expected) && !part.exists(), "{errors}");
 }
 
 #[test]
