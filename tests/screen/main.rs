@@ -190,7 +190,7 @@ fn what_matters_is_on_screen() {
             assert!(text.contains(part), "{part} at {size:?}:\n{text}");
         }
     }
-    for (size, part) in [((60, 16), "Kernels"), ((39, 9), "too small")] {
+    for (size, part) in [((60, 16), "Kernels"), ((39, 9), "needs 40x10, is 39x9")] {
         let text = Driven::new(snapshot("training", Mode::Live, 20_050), size).text();
         assert!(text.contains(part), "{size:?}:\n{text}");
     }

@@ -542,6 +542,13 @@ impl Ui {
     }
 }
 
+/// Says that a terminal is too small, and what is needed.
+fn too_small(canvas: &mut Canvas<'_>, area: Rect, called: &str) {
+    for (y, line) in (area.y..).zip(size::too_small(area.width, area.height, called)) {
+        canvas.say(area.x, y, &line, area.width, Role::Text);
+    }
+}
+
 /// Draws everything into a buffer of the terminal's size.
 pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let area = buffer.area;
@@ -553,11 +560,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
     let size = ui.room();
     if size == Size::Tiny {
         let (_, word, _) = header::state(ui, latest);
-        let text = match area.width {
-            34.. => format!("roctop: {word}, {}x{} is too small", area.width, area.height),
-            _ => format!("{word}: too small"),
-        };
-        canvas.say(area.x, area.y, &text, area.width, Role::Text);
+        too_small(&mut canvas, area, &format!("roctop: {word}"));
         return;
     }
     let heading = if size == Size::Large { 3 } else { 2 };

@@ -7,6 +7,7 @@ use super::{Click, KEYS, Line, SessionRow, Start};
 use crate::Size;
 use crate::key::Key;
 use crate::theme::{Role, Theme};
+use crate::too_small;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::panes::across;
@@ -30,8 +31,7 @@ pub fn view(start: &Start, theme: &Theme, buffer: &mut Buffer) {
     start.clicks.borrow_mut().clear();
     let mut canvas = Canvas { buffer, theme };
     if Size::of(area.width, area.height) == Size::Tiny {
-        let text = format!("roctop: {}x{} is too small", area.width, area.height);
-        canvas.say(area.x, area.y, &text, area.width, Role::Text);
+        too_small(&mut canvas, area, "roctop");
         return;
     }
     let (head, rest) = top(area, 1);
