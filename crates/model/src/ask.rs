@@ -15,4 +15,4 @@ pub use self::answer::{Answer, Basis, Cell, Column, Loss, Order, Row, SCHEMA, Un
 pub use self::id::{Id, IdError, Kind};
 pub use self::question::{Clause, Compared, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION, Question, Slow, Top, Verb, When};
 pub use self::time::window;
-pub use self::write::{csv, json, printable, table};
+pub use self::write::{csv, heading, json, printable, table};

@@ -14,7 +14,8 @@ use super::widgets::table::{self, AnswerRow, Scene};
 use super::{Grouping, Pane, SiteGrouping, Ui, columns};
 use roctop_model::analysis::collectives as words;
 use roctop_model::ask::{
-    Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, window as asked_window,
+    Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, heading,
+    window as asked_window,
 };
 use roctop_model::query::Error;
 use roctop_model::{Counted, Snapshot};
@@ -199,29 +200,38 @@ impl Asking<'_> {
         let mut aliases = ALIASES.iter().filter(|alias| alias.0 == by.value);
         let found = columns::named(pane, &by.value);
         let found = found.or_else(|| aliases.find_map(|alias| columns::named(pane, alias.1)));
-        self.ui.tables[pane as usize].sort.column = Some(found.ok_or_else(|| {
-            let words: Vec<String> = columns::words(pane)
-                .into_iter()
-                .map(|known| known.1.to_lowercase())
-                .collect();
-            let near = did_you_mean(&by.value, words.iter().map(String::as_str));
-            let groups = match pane {
-                Pane::Kernels => ", stream, dev, pid, range",
-                Pane::Sites => ", line, function, file, library, operator, module",
-                _ => "",
-            };
-            let hint = if near.is_empty() {
-                let usable = words
-                    .iter()
-                    .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-                let usable: Vec<&str> = usable.map(String::as_str).collect();
-                format!("; fields are {}{groups}", usable.join(", "))
-            } else {
-                near
-            };
-            error(by, format!("no field {:?} to sort by{hint}", by.value))
-        })?);
+        let found = found.ok_or_else(|| {
+            let fields = self.fields(pane);
+            let near = did_you_mean(&by.value, fields.iter().map(String::as_str));
+            let fields = fields.join(", ");
+            error(
+                by,
+                format!("no field {:?} to sort by{near}; fields are {fields}", by.value),
+            )
+        })?;
+        self.ui.tables[pane as usize].sort.column = Some(found);
         Ok(())
+    }
+
+    /// Words by which a list is sorted or put together: the heading on the screen, if it is a word, or that of the answer.
+    fn fields(&self, pane: Pane) -> Vec<String> {
+        let is_word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let titles = columns::words(pane);
+        let title = |name: &str| {
+            let known = titles.iter().find(|known| known.0.name() == name)?;
+            Some(known.1.trim()).filter(|title| is_word(title))
+        };
+        let (columns, _, _) = pane.list().answer(&self.scene(), &[], 0);
+        let words = columns.iter().map(|column| match title(&column.name) {
+            Some(title) => title.to_lowercase(),
+            None => heading(&column.name).to_lowercase(),
+        });
+        let groups: &[&str] = match pane {
+            Pane::Kernels => &["stream", "dev", "pid", "range"],
+            Pane::Sites => &["line", "function", "file", "library", "operator", "module"],
+            _ => &[],
+        };
+        words.chain(groups.iter().map(ToString::to_string)).collect()
     }
 
     /// The rows are in the order of a list.
@@ -267,7 +277,10 @@ impl Asking<'_> {
         let is_estimate = |row: &Row| at.is_some_and(|at| row.cells[at] == Cell::Number(1.0));
         if self.answer.rows.iter().any(is_estimate) {
             self.answer.basis = Basis::Kept;
-            self.note("Is_estimate 1: of the launches that are still kept, in proportion");
+            self.note(match top {
+                Top::Copies => "Is_estimate 1: of the copies that are still kept, in proportion, or an upper bound of copies by kernels",
+                _ => "Is_estimate 1: of the launches that are still kept, in proportion",
+            });
         }
         if top == Top::Collectives {
             for waiting in &self.snap.values.collectives.waiting {

@@ -4,6 +4,7 @@ use super::Pane;
 use super::key::Key;
 use super::{ColumnId, Popup, Ui};
 use roctop_model::Snapshot;
+use roctop_model::ask;
 
 /// The letter that turns a column on and off.
 pub(crate) fn letter(at: usize) -> Option<char> {
@@ -28,12 +29,17 @@ pub fn words(pane: Pane) -> Vec<(ColumnId, &'static str)> {
     columns.iter().map(|&column| (column.0, word(column))).collect()
 }
 
-/// The column of a word, in any case: a heading, or a name in files.
+/// The column of a word, in any case: a heading of the screen, a name in files, or a heading of an answer's table.
 pub fn named(pane: Pane, word: &str) -> Option<ColumnId> {
     let (word, words) = (word.trim(), words(pane));
     let by_word = words.iter().find(|known| known.1.eq_ignore_ascii_case(word));
     let by_name = || words.iter().find(|known| known.0.name().eq_ignore_ascii_case(word));
-    by_word.or_else(by_name).map(|known| known.0)
+    let by_heading = || {
+        words
+            .iter()
+            .find(|known| ask::heading(known.0.name()).eq_ignore_ascii_case(word))
+    };
+    by_word.or_else(by_name).or_else(by_heading).map(|known| known.0)
 }
 
 /// Opens the list of columns.
@@ -80,6 +86,7 @@ pub(super) fn key(ui: &mut Ui, snap: &Snapshot, key: Key) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_column_has_a_unique_word_and_a_letter() {
@@ -88,6 +95,8 @@ mod tests {
                 assert_eq!(named(pane, word), Some(id), "{pane:?} {word}");
                 assert!(letter(at).is_some(), "{pane:?} {word}");
             }
+            let headings: BTreeSet<String> = words(pane).iter().map(|known| ask::heading(known.0.name())).collect();
+            assert_eq!(headings.len(), words(pane).len(), "{pane:?} {headings:?}");
             let list = pane.list();
             let sorts = |id: &ColumnId| *id == list.sort();
             assert_eq!(
@@ -97,6 +106,7 @@ mod tests {
             );
         }
         assert_eq!(named(Pane::Kernels, "p99"), named(Pane::Kernels, "P99_ns"));
+        assert_eq!(named(Pane::Sites, "gpu_time"), named(Pane::Sites, "GPU_ns"));
         assert_eq!(named(Pane::Kernels, "nonsense"), None);
     }
 }

@@ -64,6 +64,17 @@ fn text(cell: &Cell, column: &Column, answer: &Answer) -> String {
     }
 }
 
+/// Heading of a column whose values have their units: its name in files without the unit. If another column may have the same
+/// name, it says that it is a time.
+pub fn heading(name: &str) -> String {
+    match name.strip_suffix("_ns") {
+        Some(base @ ("GPU" | "Kernel" | "Calls" | "Average")) => format!("{base}_time"),
+        Some(base) => base.to_owned(),
+        None => name.strip_suffix("_Bps").unwrap_or(name).to_owned(),
+    }
+    .to_uppercase()
+}
+
 /// The columns that a table has: those of the lowest ranks that fit and have a value; the wide ones last.
 fn shown(answer: &Answer) -> Vec<usize> {
     let columns = &answer.columns;
@@ -78,7 +89,7 @@ fn shown(answer: &Answer) -> Vec<usize> {
             .rows
             .iter()
             .map(|row| units::width(&text(&row.cells[at], &columns[at], answer)));
-        cells.max().unwrap_or(0).max(columns[at].name.len()) + 2
+        cells.max().unwrap_or(0).max(heading(&columns[at].name).len()) + 2
     };
     let mut order: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].rank < FILES_ONLY).collect();
     order.retain(|&at| has_value(at));
@@ -130,7 +141,7 @@ pub fn table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
 fn rows(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
     let shown = shown(answer);
     let has_ids = answer.rows.iter().any(|row| row.id.is_some());
-    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(|&at| answer.columns[at].name.to_uppercase()).collect()];
+    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(|&at| heading(&answer.columns[at].name)).collect()];
     lines.extend(answer.rows.iter().map(|row| {
         let cell = |&at: &usize| text(&row.cells[at], &answer.columns[at], answer);
         shown.iter().map(cell).collect()
@@ -253,6 +264,29 @@ pub fn json(answer: &Answer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headings_have_no_unit_that_the_values_do_not_have() {
+        let names = [
+            "GPU_ns",
+            "Total_ns",
+            "Average_Bps",
+            "Bytes",
+            "Calls",
+            "Calls_ns",
+            "Average_ns",
+        ];
+        let expected = [
+            "GPU_TIME",
+            "TOTAL",
+            "AVERAGE",
+            "BYTES",
+            "CALLS",
+            "CALLS_TIME",
+            "AVERAGE_TIME",
+        ];
+        assert_eq!(names.map(heading), expected);
+    }
 
     #[test]
     fn hidden_characters_are_shown() {

@@ -373,6 +373,9 @@ impl Table for CopyTable {
             worth: |row, scene| Worth::maybe(source(row, scene).sizes.quantiles.p50),
             text: Shown::Bytes,
         },
+        Column::times("TOTAL", "Total_ns", 8, |row, scene| {
+            Worth::whole(source(row, scene).stat.total)
+        }),
         Column {
             title: "AVG TIME",
             name: "Average_ns",
