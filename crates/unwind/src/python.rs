@@ -1,4 +1,4 @@
-//! Lines of Python code, from the tables that CPython's compiler writes, 3.9 to 3.14.
+//! Lines of Python code, from the tables that CPython's compiler writes, 3.9 to 3.15.
 
 /// Bytes of a code unit, from 3.10 on.
 const UNIT: u64 = 2;

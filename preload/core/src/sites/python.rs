@@ -347,8 +347,10 @@ impl Interpreter {
             if let Entries::Shim { owner } = self.layout.entries
                 && byte(owner) >= FIRST_SHIM_OWNER
             {
-                // It is in the C frame that evaluates its callees.
-                if let Some(callee) = walked.count.checked_sub(1).and_then(|last| into.get_mut(last)) {
+                // It is in the C frame that evaluates its callees. From 3.15 on the thread's state has another one, the outermost.
+                if let Some(callee) = walked.count.checked_sub(1).and_then(|last| into.get_mut(last))
+                    && callee.entry == entered::NO
+                {
                     callee.entry = address;
                 }
                 address = previous;

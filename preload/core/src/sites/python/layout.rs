@@ -5,7 +5,7 @@
 
 /// Oldest and newest minor version of CPython 3 that are known.
 pub(super) const OLDEST: u8 = 9;
-pub(super) const NEWEST: u8 = 14;
+pub(super) const NEWEST: u8 = 15;
 /// The first version that publishes its offsets.
 pub(super) const PUBLISHED: u8 = 13;
 
@@ -201,6 +201,7 @@ impl Layout {
         let at = match minor {
             13 => &IN_3_13,
             14 => &IN_3_14,
+            15 => &IN_3_15,
             _ => return Err("its offsets are not known"),
         };
         let [cookie, version, free_threaded, ..] = *words;
@@ -219,10 +220,10 @@ impl Layout {
                 minor,
                 finalizing: word(4)?,
                 state: State {
-                    thread: word(at.state + 5)?,
+                    thread: word(at.thread)?,
                     current: word(at.state + 4)?,
                     through: None,
-                    stack: Some(word(at.state + 7)?),
+                    stack: Some(word(at.thread + 2)?),
                 },
                 frame: Frame {
                     code: word(at.frame + 2)?,
@@ -277,6 +278,8 @@ pub(super) const WORDS: usize = 96;
 /// Where groups of published offsets begin, in words.
 struct Groups {
     state: usize,
+    /// The thread's id, in the group of its state.
+    thread: usize,
     frame: usize,
     code: usize,
     object: usize,
@@ -286,6 +289,7 @@ struct Groups {
 
 const IN_3_13: Groups = Groups {
     state: 19,
+    thread: 24,
     frame: 28,
     code: 34,
     object: 44,
@@ -294,11 +298,22 @@ const IN_3_13: Groups = Groups {
 };
 const IN_3_14: Groups = Groups {
     state: 22,
+    thread: 27,
     frame: 31,
     code: 39,
     object: 50,
     bytes: 74,
     unicode: 77,
+};
+
+const IN_3_15: Groups = Groups {
+    state: 22,
+    thread: 30,
+    frame: 39,
+    code: 47,
+    object: 58,
+    bytes: 86,
+    unicode: 89,
 };
 
 #[cfg(test)]
@@ -310,7 +325,7 @@ mod tests {
         for minor in OLDEST..PUBLISHED {
             assert_eq!(Layout::of(minor).map(|layout| layout.minor), Some(minor));
         }
-        for minor in [0, 8, PUBLISHED, NEWEST, 15] {
+        for minor in [0, 8, PUBLISHED, NEWEST, NEWEST + 1] {
             assert_eq!(Layout::of(minor), None);
         }
     }
@@ -323,7 +338,12 @@ mod tests {
         words[2] = 0;
         let read = |words: &_| Layout::published(13, words);
         assert!(read(&words).is_ok_and(|layout| layout.frame.code == 8 && layout.text.compact == 24));
-        assert!(Layout::published(14, &words).is_err() && Layout::published(15, &words).is_err());
+        for other in PUBLISHED + 1..=NEWEST + 1 {
+            assert!(Layout::published(other, &words).is_err());
+            words[1] = 0x0300_00f0 | u64::from(other) << 16;
+            assert_eq!(Layout::published(other, &words).is_ok(), other <= NEWEST);
+        }
+        words[1] = 0x030d_00f0;
         for (at, value) in [(0, 1), (1, 0x030e_00f0), (2, 1), (19 + 4, 1 << 20), (30, u64::MAX)] {
             let mut wrong = words;
             if let Some(word) = wrong.get_mut(at) {

@@ -73,7 +73,8 @@ impl Made {
 
 #[test]
 fn frames_are_read_with_their_entries() {
-    let made = Made::new(&[Some(8), Some(4), None, Some(6), None]);
+    // The last one is that of the thread's state.
+    let made = Made::new(&[Some(8), Some(4), None, Some(6), None, None]);
     let code = made.address(CODE);
     let shim = |number: usize| made.address(FRAMES + FRAME * number);
     let frame = |instruction, entry| PythonFrame {
