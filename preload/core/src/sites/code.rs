@@ -66,8 +66,19 @@ const fn place(form: u8) -> u8 {
 /// Number of bytes at a call's target that are looked at.
 pub(super) const TARGET_BYTES: usize = 16;
 
-/// Whether a call's target is only a jump to somewhere else, as an entry of a procedure linkage table is.
-pub(super) fn is_jump(code: [u8; TARGET_BYTES]) -> bool {
+/// What a call's target is, if it is only a jump to somewhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jump {
+    /// It is no jump.
+    None,
+    /// An entry of a procedure linkage table: the word at this address is where it leads to.
+    Through(u64),
+    /// Another jump.
+    Other,
+}
+
+/// The jump at a call's target, from the bytes there.
+pub(super) fn jump(target: u64, code: [u8; TARGET_BYTES]) -> Jump {
     let rest = match &code {
         // endbr64
         [0xf3, 0x0f, 0x1e, 0xfa, rest @ ..] => rest,
@@ -75,10 +86,14 @@ pub(super) fn is_jump(code: [u8; TARGET_BYTES]) -> bool {
     };
     // With or without the prefix bnd: jmp through memory or a register, jmp rel32, jmp rel8.
     let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
-    matches!(
-        rest,
-        [0xff, 0x25 | 0xe0..=0xe7, ..] | [0x41, 0xff, 0xe0..=0xe7, ..] | [0xe9 | 0xeb, ..]
-    )
+    match rest {
+        [0xff, 0x25, distance @ ..] if let Some((distance, after)) = distance.split_first_chunk() => {
+            let end = target.wrapping_add((TARGET_BYTES - after.len()) as u64);
+            Jump::Through(end.wrapping_add_signed(i64::from(i32::from_le_bytes(*distance))))
+        }
+        [0xff, 0x25 | 0xe0..=0xe7, ..] | [0x41, 0xff, 0xe0..=0xe7, ..] | [0xe9 | 0xeb, ..] => Jump::Other,
+        _ => Jump::None,
+    }
 }
 
 #[cfg(test)]
@@ -140,13 +155,20 @@ mod tests {
         let at = |start: &[u8]| {
             let mut code = [0; TARGET_BYTES];
             code[..start.len()].copy_from_slice(start);
-            is_jump(code)
+            jump(0x1000, code)
         };
-        assert!(at(&[0xff, 0x25, 1, 2, 3, 4]));
-        assert!(at(&[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 2, 3, 4]));
-        assert!(at(&[0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 1, 2, 3, 4]));
-        assert!(at(&[0xe9, 1, 2, 3, 4]));
-        assert!(!at(&[0x55, 0x48, 0x89, 0xe5]));
-        assert!(!at(&[0xf3, 0x0f, 0x1e, 0xfa, 0x55]));
+        assert_eq!(at(&[0xff, 0x25, 0xfa, 1, 0, 0]), Jump::Through(0x1200));
+        assert_eq!(
+            at(&[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0xff, 0xff, 0xff]),
+            Jump::Through(0x1000)
+        );
+        assert_eq!(
+            at(&[0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0, 0, 0]),
+            Jump::Through(0x1100)
+        );
+        assert_eq!(at(&[0xff, 0xe0]), Jump::Other);
+        assert_eq!(at(&[0xe9, 1, 2, 3, 4]), Jump::Other);
+        assert_eq!(at(&[0x55, 0x48, 0x89, 0xe5]), Jump::None);
+        assert_eq!(at(&[0xf3, 0x0f, 0x1e, 0xfa, 0x55]), Jump::None);
     }
 }

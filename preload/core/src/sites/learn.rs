@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "the thread's scratch memory")]
 
-use super::code::{BEFORE_BYTES, Before, TARGET_BYTES, before, is_jump};
+use super::code::{BEFORE_BYTES, Before, Jump, TARGET_BYTES, before, jump};
 use super::known::{Known, StackWord, Unknown, WORDS};
 use super::mappings::{Mappings, TEXT_BYTES, Table};
 use super::python::{self, Frames, Python};
@@ -405,10 +405,19 @@ impl Learner<'_> {
     }
 }
 
+/// Kinds of a word: behind a direct call.
+const DIRECT: u64 = 0;
+/// Behind a call of what is not known.
+const INDIRECT: u64 = 1;
+/// Behind a call by a linkage table.
+const LINKED: u64 = 2;
+/// It fits those below it, or nothing speaks against it.
+const SURE: u64 = 3;
+
 /// Words of a stack that may be return addresses, from the nearest on.
 struct Candidates<'s> {
     words: &'s mut [StackWord; CANDIDATES],
-    /// 0 and a target, or 1 for an indirect call.
+    /// What each calls: a kind and, of a direct call, its target.
     kinds: &'s mut [[u64; 2]; CANDIDATES],
     addresses: &'s mut [u64; CANDIDATES],
     count: usize,
@@ -460,8 +469,8 @@ impl Candidates<'_> {
             let kind = match before(word.1, code) {
                 Before::Nothing => return,
                 Before::Direct(target) if !table.is_executable(target) => return,
-                Before::Direct(target) => [0, target],
-                Before::Indirect => [1, 0],
+                Before::Direct(target) => [DIRECT, target],
+                Before::Indirect => [INDIRECT, 0],
             };
             if let (Some(to_word), Some(to_kind)) = (words.get_mut(kept), kinds.get_mut(kept)) {
                 (*to_word, *to_kind) = (word, kind);
@@ -471,36 +480,85 @@ impl Candidates<'_> {
         *count = kept;
     }
 
-    /// Leaves out direct calls of functions that cannot contain the next lower return address, `ip` at first. The nearest
-    /// `nearest` words stay.
+    /// Leaves out direct calls of functions that can contain none of the next two lower return addresses, `ip` at first: one
+    /// of these may be left over. The nearest `nearest` words stay. Calls of such functions by a linkage table stay while
+    /// there is room, because the function may have left by a jump.
     fn keep_plausible(&mut self, ip: u64, nearest: usize) {
-        for (address, [_, target]) in self.addresses.iter_mut().zip(self.kinds.iter()).take(self.count) {
-            *address = *target;
+        self.resolve_jumps();
+        let mut lower = [ip; 2];
+        let mut room = WORDS;
+        for at in 0..self.count {
+            let (Some((_, word)), Some([kind, target])) = (self.words.get(at), self.kinds.get_mut(at)) else {
+                break;
+            };
+            let function = *target..target.saturating_add(FUNCTION_BYTES);
+            let is_sure = at < nearest || *kind == INDIRECT || lower.iter().any(|address| function.contains(address));
+            if is_sure {
+                *kind = SURE;
+                room = room.saturating_sub(1);
+            }
+            if is_sure || *kind == LINKED {
+                lower = [*word, lower[0]];
+            }
         }
+        let mut kept = 0;
+        for at in 0..self.count {
+            let (Some(word), Some([kind, _])) = (self.words.get(at).copied(), self.kinds.get(at)) else {
+                break;
+            };
+            let is_kept = match *kind {
+                SURE => true,
+                LINKED => room > 0,
+                _ => false,
+            };
+            if *kind == LINKED {
+                room = room.saturating_sub(1);
+            }
+            if is_kept && let Some(place) = self.words.get_mut(kept) {
+                *place = word;
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+
+    /// Replaces targets that are only jumps: entries of linkage tables by the functions they lead to, others by nothing.
+    fn resolve_jumps(&mut self) {
         let Self {
-            words,
             kinds,
             addresses,
             count,
+            ..
         } = self;
-        let (mut lower, mut kept) = (ip, 0);
+        for (address, [_, target]) in addresses.iter_mut().zip(kinds.iter()).take(*count) {
+            *address = *target;
+        }
         memory::gather(
             addresses.get(..*count).unwrap_or_default(),
             |at, code: Option<[u8; TARGET_BYTES]>| {
-                let Some((word, [is_indirect, target])) = words.get(at).copied().zip(kinds.get(at).copied()) else {
-                    return;
-                };
-                let is_inside = (target..target.saturating_add(FUNCTION_BYTES)).contains(&lower);
-                if (at < nearest || is_indirect != 0 || is_inside || code.is_some_and(is_jump))
-                    && let Some(place) = words.get_mut(kept)
-                {
-                    lower = word.1;
-                    *place = word;
-                    kept += 1;
+                if let (Some(of @ [DIRECT, _]), Some(code)) = (kinds.get_mut(at), code) {
+                    *of = match jump(of[1], code) {
+                        Jump::None => *of,
+                        Jump::Through(place) => [LINKED, place],
+                        Jump::Other => [INDIRECT, 0],
+                    };
                 }
             },
         );
-        *count = kept;
+        // Others read a word of this function: a place that is not readable ends a system call.
+        let other = 0u64;
+        for (address, [kind, place]) in addresses.iter_mut().zip(kinds.iter()).take(*count) {
+            *address = if *kind == LINKED {
+                *place
+            } else {
+                (&raw const other).addr() as u64
+            };
+        }
+        memory::gather(addresses.get(..*count).unwrap_or_default(), |at, function| {
+            if let (Some([LINKED, target]), Some(function)) = (kinds.get_mut(at), function) {
+                *target = u64::from_le_bytes(function);
+            }
+        });
     }
 
     /// Chooses at most `most` words, of more than that the `nearest` ones and the farthest; their number.
@@ -567,3 +625,51 @@ impl Shared {
 
 /// Bits of a key's word that hold the number of its site.
 const SITE_BITS: u32 = 15;
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test that panics has failed")]
+mod tests {
+    use super::*;
+
+    /// Entries of a linkage table: the first leads to 0x20_0000, the second to a function that no return address is in.
+    fn linkage_table() -> [u8; 64] {
+        let mut table = [0; 64];
+        for (at, function) in [(0, 0x20_0000u64), (32, 0x5000_0000)] {
+            table[at..at + 6].copy_from_slice(&[0xff, 0x25, 10, 0, 0, 0]);
+            table[at + 16..at + 24].copy_from_slice(&function.to_le_bytes());
+        }
+        table
+    }
+
+    /// The offsets of those words that are kept, with `more` calls of what is not known behind them.
+    fn kept(words: &[(StackWord, [u64; 2])], more: u16) -> Vec<u16> {
+        let (mut all, mut kinds) = ([(0, 0); CANDIDATES], [[INDIRECT, 0]; CANDIDATES]);
+        for (at, (word, kind)) in words.iter().enumerate() {
+            (all[at], kinds[at]) = (*word, *kind);
+        }
+        let mut candidates = Candidates {
+            words: &mut all,
+            kinds: &mut kinds,
+            addresses: &mut [0; CANDIDATES],
+            count: words.len() + usize::from(more),
+        };
+        candidates.keep_plausible(0x10_0010, 0);
+        let kept = candidates.words[..candidates.count].iter();
+        kept.map(|(offset, _)| *offset).filter(|offset| *offset > 0).collect()
+    }
+
+    #[test]
+    fn words_left_over_displace_no_return_addresses() {
+        let table = linkage_table();
+        let entry = |at: usize| [DIRECT, table[at..].as_ptr().addr() as u64];
+        let words = [
+            ((1, 0x20_0010), [DIRECT, 0x10_0000]),
+            ((2, 0x90_0000), entry(32)),
+            ((3, 0x30_0010), entry(0)),
+            ((4, 0x90_0010), [DIRECT, 0x7000_0000]),
+            ((5, 0x90_0020), [INDIRECT, 0]),
+        ];
+        assert_eq!(kept(&words, 0), [1, 2, 3, 5], "a function may have left by a jump");
+        assert_eq!(kept(&words, WORDS as u16), [1, 3, 5], "more than are compared");
+    }
+}
