@@ -254,6 +254,7 @@ impl Source {
             address: frame.address,
             sp: frame.sp,
             is_interpreter: frame.module.is_some_and(of_interpreter),
+            has_file: frame.module.is_some(),
         });
         let (merged, is_unsure) = merge(&c.collect::<Vec<_>>(), &python, path.end == End::Complete);
         let frames = merged.iter().map(|one| match one {

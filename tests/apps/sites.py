@@ -285,6 +285,27 @@ def long_function():
      held)()
 
 
+def pair(first, second):
+    first(); return second()
+
+
+def hot():
+    """Loops that an interpreter with a just-in-time compiler has compiled when they launch: the calls are those of the steps."""
+    quiet = functools.partial(int)
+    compiler = getattr(sys, "_jit", None)
+    is_compiled = compiler.is_active if compiler else quiet
+    steps = [(quiet, quiet)] * 6000
+    steps += [(functools.partial(note), called) for called in (launch, held, copy) * 10]
+    steps.append((quiet, is_compiled))
+    for first, second in steps:
+        first(); answer = second()
+    answers = [answer]
+    for first, second in steps:
+        answer = pair(first, second)
+    answers.append(answer)
+    assert not compiler or answers == [compiler.is_enabled()] * 2, answers
+
+
 def all_paths(recursion):
     two_lines(); by_a_wrapper()
     lock_is_kept()
@@ -334,6 +355,7 @@ def work(rounds, recursion, notes):
     local.noted = []
     for _ in range(rounds):
         all_paths(recursion)
+    hot()
     library.wait_for_all()
     notes.append((threading.get_native_id(), local.noted))
 

@@ -146,10 +146,13 @@ pub(super) struct CFrame {
     pub(super) sp: u64,
     /// Its code is the interpreter's own.
     pub(super) is_interpreter: bool,
+    /// Its code is of a file.
+    pub(super) has_file: bool,
 }
 
 /// Puts Python frames in the places of the C frames that evaluate them, and leaves out the other C frames of the
-/// interpreter. True if the place of a Python frame is not known although the path is complete.
+/// interpreter, and code without a file that an evaluator calls: the interpreter's just-in-time compiler makes it. True if the
+/// place of a Python frame is not known although the path is complete.
 pub(super) fn merge(c: &[CFrame], python: &PythonStack, is_complete: bool) -> (Vec<Merged>, bool) {
     let [first, end] = python.evaluator;
     let is_evaluator = |frame: &CFrame| (first..end).contains(&frame.address);
@@ -175,6 +178,10 @@ pub(super) fn merge(c: &[CFrame], python: &PythonStack, is_complete: bool) -> (V
         let kept = range.filter(|at| !c[*at].is_interpreter);
         merged.extend(kept.map(Merged::C));
     };
+    let before_compiled = |from: usize, to: usize| {
+        let compiled = c[from..to].iter().rev().take_while(|frame| !frame.has_file);
+        to - compiled.count()
+    };
     for group in groups {
         let entry = group.last().map_or(entered::NO, |frame| frame.entry);
         let place = match entry {
@@ -188,7 +195,7 @@ pub(super) fn merge(c: &[CFrame], python: &PythonStack, is_complete: bool) -> (V
             mark => (from..c.len()).find(|at| on_stack(mark, c.get(*at..at + 2).unwrap_or_default())),
         };
         if let Some(place) = place {
-            keep(&mut merged, from..place);
+            keep(&mut merged, from..before_compiled(from, place));
             from = place + 1;
             merged.append(&mut waiting);
         }
@@ -201,7 +208,13 @@ pub(super) fn merge(c: &[CFrame], python: &PythonStack, is_complete: bool) -> (V
             waiting.extend(frames);
         }
     }
-    keep(&mut merged, from..c.len());
+    // A path may end in compiled code, which has no unwind tables.
+    let end = if waiting.is_empty() {
+        c.len()
+    } else {
+        before_compiled(from, c.len())
+    };
+    keep(&mut merged, from..end);
     merged.append(&mut waiting);
     (merged, is_unsure)
 }
@@ -216,6 +229,7 @@ mod tests {
             address: *address,
             sp: *sp,
             is_interpreter: *is_interpreter,
+            has_file: true,
         });
         made.collect()
     }
@@ -252,6 +266,32 @@ mod tests {
         assert_eq!(merge(&path(), &python(&[0, 1025, 1059]), true), (expected, false));
         let expected = vec![C(0), P(0), C(4), P(1), C(7)];
         assert_eq!(merge(&path(), &python(&[1, 1]), true), (expected, false));
+    }
+
+    #[test]
+    fn code_that_the_interpreter_compiled_is_left_out() {
+        let mut path = path();
+        let mut insert = |at: usize, address, sp| {
+            let compiled = CFrame {
+                address,
+                sp,
+                ..CFrame::default()
+            };
+            path.insert(at, compiled);
+        };
+        // Two frames of it, and code without a file that a function of a program calls.
+        insert(2, 7001, 1014);
+        insert(2, 7000, 1012);
+        insert(0, 7002, 990);
+        let expected = vec![C(0), C(1), P(0), P(1), C(7), P(2), C(10)];
+        assert_eq!(merge(&path, &python(&[0, 1025, 1059]), true), (expected, false));
+        // By frame pointers, the evaluator is passed over.
+        path.remove(5);
+        let expected = vec![C(0), C(1), P(0), P(1), C(6), P(2), C(9)];
+        assert_eq!(merge(&path, &python(&[0, 1025, 1059]), true), (expected, false));
+        // The path ends there.
+        let expected = vec![C(0), C(1), P(0), P(1), P(2)];
+        assert_eq!(merge(&path[..5], &python(&[0, 1025, 1059]), false), (expected, false));
     }
 
     #[test]

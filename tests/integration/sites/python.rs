@@ -1,7 +1,7 @@
 //! Programs in Python: each call has the path of Python functions and lines that the program noted.
 //!
-//! Run with `python3`, with each `python3.9` to `python3.14` that is found, and with those that `ROCTOP_PYTHONS` names
-//! (separated by colons).
+//! Run with `python3`, with each `python3.9` to `python3.15` that is found, and with those that `ROCTOP_PYTHONS` names
+//! (separated by colons). An interpreter with a just-in-time compiler runs a second time, with that switched on.
 
 use super::{Read, all_files, read};
 use crate::kit::rig::{Rig, rig};
@@ -17,7 +17,7 @@ use std::process::Command;
 fn interpreters() -> BTreeMap<PathBuf, String> {
     let named = std::env::var("ROCTOP_PYTHONS").unwrap_or_default();
     let named = named.split(':').filter(|name| !name.is_empty()).map(str::to_owned);
-    let by_version = (9..=14).map(|minor| format!("python3.{minor}"));
+    let by_version = (9..=15).map(|minor| format!("python3.{minor}"));
     let all = ["/usr/bin/python3", "/usr/bin/python3.11d"]
         .map(str::to_owned)
         .into_iter();
@@ -32,18 +32,32 @@ fn interpreters() -> BTreeMap<PathBuf, String> {
     all.chain(by_version).chain(named).filter_map(ask).collect()
 }
 
+/// Whether an interpreter has a just-in-time compiler, which `PYTHON_JIT` switches on.
+fn has_compiler(python: &Path) -> bool {
+    let about = "import sys; sys.exit(not (hasattr(sys, '_jit') and sys._jit.is_available()))";
+    let status = Command::new(python).args(["-c", about]).status();
+    status.is_ok_and(|status| status.success())
+}
+
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps/sites.py")
 }
 
 /// Records the program: its recording, and the noted path of each call by thread.
-fn recorded(rig: &Rig, name: &str, python: &Path, rounds: &str) -> (PathBuf, BTreeMap<u32, Vec<String>>) {
+fn recorded(
+    rig: &Rig,
+    name: &str,
+    python: &Path,
+    rounds: &str,
+    is_compiled: bool,
+) -> (PathBuf, BTreeMap<u32, Vec<String>>) {
     let place = Rig::place(name);
     let recording = place.join("rec");
     let options = ["record", "-o", recording.to_str().unwrap()];
     let (script, library) = (script(), rig.app("liblaunch.so"));
     let words = [python, &script, &library].map(|path| path.to_str().unwrap());
     let mut command = rig.command(&place, &options, &[&words[..], &[rounds, "2"]].concat());
+    command.env("PYTHON_JIT", u8::from(is_compiled).to_string());
     let output = Rig::ended(command.env("APP_SITES", place.join("paths")));
     assert!(output.status.success(), "{output:?}");
     (recording, noted_lines(&place.join("paths")))
@@ -76,10 +90,15 @@ fn calls_of_python_programs_have_the_lines_that_the_program_noted() {
     let Some(rig) = rig().filter(|rig| rig.is_oldest()) else {
         return;
     };
-    for (python, version) in interpreters() {
-        let name = format!("sites-python-{}", python.file_name().unwrap().to_string_lossy());
-        let (recording, noted) = recorded(rig, &name, &python, "20");
-        let about = format!("{} ({version})", python.display());
+    let both = |(python, version): (PathBuf, String)| {
+        let with_compiler = has_compiler(&python).then(|| (python.clone(), version.clone(), true));
+        std::iter::once((python, version, false)).chain(with_compiler)
+    };
+    for (python, version, is_compiled) in interpreters().into_iter().flat_map(both) {
+        let how = if is_compiled { "-compiled" } else { "" };
+        let name = format!("sites-python-{}{how}", python.file_name().unwrap().to_string_lossy());
+        let (recording, noted) = recorded(rig, &name, &python, "20", is_compiled);
+        let about = format!("{} ({version}{how})", python.display());
         let found = compare(&recording, &noted, &about, python_path);
         assert!(
             found.calls > 5_000 && found.paths > 100,
@@ -152,7 +171,7 @@ fn files_and_answers_have_python_functions() {
     let Some((python, _)) = interpreters().pop_first() else {
         return;
     };
-    let (recording, _) = recorded(rig, "sites-python-exported", &python, "2");
+    let (recording, _) = recorded(rig, "sites-python-exported", &python, "2", false);
     let to = recording.with_file_name("out");
     let roctop = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
