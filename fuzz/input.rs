@@ -10,7 +10,7 @@ use roctop::export::hosts::Hosts;
 use roctop::export::options::{Choice, KernelNames};
 use roctop::export::workspace::Workspace;
 use roctop::export::{self, Format};
-use roctop::item::{Exit, ProcessId};
+use roctop::item::{Exit, LossReason, ProcessId};
 use roctop::model::sites::PathId;
 use roctop::model::{Fresh, Options, Store};
 use roctop::progress::Progress;
@@ -342,7 +342,7 @@ fn deliver_records(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
 
 /// Losses, open work, and the exit.
 fn deliver_end(process: ProcessId, thread: Thread, sink: &mut dyn RawSink) {
-    sink.take(process, &Raw::Lost(thread, 5));
+    sink.take(process, &Raw::Lost(thread, LossReason::NotWritten, 5));
     sink.take(process, &Raw::Counters(&[3; counter::WORDS]));
     let work = OpenWork {
         calls: vec![OpenCall {

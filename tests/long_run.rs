@@ -195,7 +195,7 @@ impl RawSink for Counts {
                     self.calls.push(ApiCall::decode(slots).correlation);
                 }
             }
-            Raw::Lost(_, records) => *self.lost.entry(process).or_default() += records,
+            Raw::Lost(_, _, records) => *self.lost.entry(process).or_default() += records,
             Raw::Ended(exit, _) => self.ended.push((process, *exit)),
             _ => {}
         }

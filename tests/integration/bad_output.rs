@@ -144,7 +144,7 @@ fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
         .unwrap();
     assert!(replay.finished && replay.damaged == 0, "{replay:?}");
     assert!(run.dispatches.len() > 10 && !run.exits.is_empty());
-    let lost = run.lost.iter().filter(|(key, _)| key.1 == LossReason::Overwritten);
+    let lost = run.lost.iter().filter(|(key, _)| key.1 == LossReason::NotWritten);
     assert_eq!(lost.map(|(_, records)| records).sum::<u64>(), missing);
     // What the program says goes first.
     std::fs::remove_dir_all(&path).unwrap();

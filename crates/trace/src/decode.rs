@@ -32,7 +32,7 @@ use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
 use roctop_ring::record::{self, Body, Head, Slot};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
@@ -174,7 +174,8 @@ struct State {
     /// Topology node by agent index of the process.
     nodes: HashMap<u32, u32>,
     waiting: Vec<(RingThread, Vec<Slot>)>,
-    overwritten: u64,
+    /// Records that did not come, by reason.
+    missing: BTreeMap<LossReason, u64>,
     losses: HashMap<LossReason, u64>,
     /// Number of kernels that began before they were submitted, and of those that did not.
     early: u32,
@@ -374,7 +375,7 @@ impl Decoder {
             if state.waiting.len() < MAX_WAITING {
                 state.waiting.push((thread, slots.to_vec()));
             } else {
-                state.overwritten = state.overwritten.saturating_add(1);
+                self.miss(process, LossReason::Overwritten, 1);
             }
             return;
         }
@@ -467,12 +468,22 @@ impl Decoder {
         }
     }
 
+    /// Counts records that did not come.
+    fn miss(&mut self, process: ProcessId, reason: LossReason, records: u64) {
+        let known = self.state(process).missing.entry(reason).or_default();
+        *known = known.saturating_add(records);
+        let records = *known;
+        self.items.push(Item::Lost {
+            process,
+            reason,
+            records,
+        });
+    }
+
     fn counters(&mut self, process: ProcessId, words: &[u64]) {
         let at = |index: usize| words.get(index).copied().unwrap_or(0);
-        let overwritten = self.state(process).overwritten;
         self.state(process).copies = at(counter::COPIES).saturating_sub(at(counter::COPIES_RECORDED));
         let totals = [
-            (LossReason::Overwritten, overwritten),
             (LossReason::NoRing, at(counter::NO_RING)),
             (LossReason::Reentrant, at(counter::REENTRANT)),
             (LossReason::RangeTable, at(counter::RANGES_LOST)),
@@ -525,10 +536,7 @@ impl RawSink for Decoder {
             Raw::Fact(slots) => self.fact(process, slots),
             Raw::Calibration(words) => self.state(process).clock.add(Sample::from_words(words)),
             Raw::Record(thread, slots) => self.record(process, *thread, slots),
-            Raw::Lost(_, records) => {
-                let state = self.state(process);
-                state.overwritten = state.overwritten.saturating_add(*records);
-            }
+            Raw::Lost(_, reason, records) => self.miss(process, *reason, *records),
             Raw::Counters(words) => self.counters(process, words),
             Raw::Open(work) => self.open(process, work),
             Raw::Ended(exit, at) => self.ended(process, *exit, *at),

@@ -51,6 +51,10 @@ pub enum LossReason {
     Untimed,
     /// A part of a recording is damaged or missing.
     Damaged,
+    /// The recording could not be written: its disk was full, too slow, or failed.
+    NotWritten,
+    /// Removed because the recording reached its size limit.
+    Removed,
 }
 
 impl LossReason {
@@ -64,6 +68,8 @@ impl LossReason {
             Self::FactsFull => "no room for facts or texts",
             Self::Untimed => "GPU work without a time",
             Self::Damaged => "a part of the recording is damaged",
+            Self::NotWritten => "not written: the disk was full, too slow, or failed",
+            Self::Removed => "removed at the recording's size limit",
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::decode::Plain;
 use crate::gauge::metric::Sample;
-use crate::item::{Exit, Health, Nanos, ProcessId};
+use crate::item::{Exit, Health, LossReason, Nanos, ProcessId};
 use crate::site::SiteFact;
 use crate::thread_reading::ThreadReading;
 use roctop_ring::layout::{Header, clock};
@@ -26,8 +26,8 @@ pub enum Raw<'a> {
     Calibration(&'a [u64; clock::WORDS]),
     /// Slots of a record.
     Record(Thread, &'a [Slot]),
-    /// Number of records of a thread that were overwritten before they were read.
-    Lost(Thread, u64),
+    /// Number of records of a thread that are missing for this reason.
+    Lost(Thread, LossReason, u64),
     /// Current process-wide counters, see `roctop_ring::layout::counter`.
     Counters(&'a [u64]),
     /// Work that is open now.
@@ -104,7 +104,7 @@ enum Part {
     Calibration([u64; clock::WORDS]),
     /// Records of one thread; their slots are the next ones in the buffer.
     Records(Thread, usize),
-    Lost(Thread, u64),
+    Lost(Thread, LossReason, u64),
     Counters(Vec<u64>),
     Open(Box<OpenWork>),
     Ended(Exit, Nanos),
@@ -182,7 +182,7 @@ impl Batch {
                     rest = others;
                     sink.records(*process, *thread, these);
                 }
-                Part::Lost(thread, count) => sink.take(*process, &Raw::Lost(*thread, *count)),
+                Part::Lost(thread, reason, count) => sink.take(*process, &Raw::Lost(*thread, *reason, *count)),
                 Part::Counters(words) => sink.take(*process, &Raw::Counters(words)),
                 Part::Open(work) => sink.take(*process, &Raw::Open(work)),
                 Part::Ended(exit, at) => sink.take(*process, &Raw::Ended(*exit, *at)),
@@ -204,7 +204,7 @@ impl RawSink for Batch {
             Raw::Text(id, text) => Part::Text(*id, text.to_vec()),
             Raw::Fact(slots) => Part::Fact(slots.to_vec()),
             Raw::Calibration(words) => Part::Calibration(**words),
-            Raw::Lost(thread, count) => Part::Lost(*thread, *count),
+            Raw::Lost(thread, reason, count) => Part::Lost(*thread, *reason, *count),
             Raw::Counters(words) => Part::Counters(words.to_vec()),
             Raw::Open(work) => Part::Open(Box::new((*work).clone())),
             Raw::Ended(exit, at) => Part::Ended(*exit, *at),

@@ -320,7 +320,7 @@ impl RawSink for Tally {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
         match raw {
             Raw::Record(thread, _) => *self.0.entry((process, thread.index)).or_default() += 1,
-            Raw::Lost(thread, records) => *self.0.entry((process, thread.index)).or_default() += records,
+            Raw::Lost(thread, _, records) => *self.0.entry((process, thread.index)).or_default() += records,
             _ => {}
         }
     }

@@ -32,7 +32,7 @@ impl RawSink for Tally {
                 known.0 = Head(slots[0][0]).ordinal() + 1;
                 known.1 += 1;
             }
-            Raw::Lost(thread, records) => self.0.entry((process.0, thread.index)).or_default().2 += records,
+            Raw::Lost(thread, _, records) => self.0.entry((process.0, thread.index)).or_default().2 += records,
             _ => {}
         }
     }

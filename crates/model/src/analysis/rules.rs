@@ -46,6 +46,8 @@ pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
 fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
     for row in snap.values.processes.iter().filter(|row| row.lost_total() > 0) {
         let lost = row.lost_total();
+        let reasons = row.lost.iter().filter(|loss| loss.1 > 0);
+        let reasons: Vec<&str> = reasons.map(|(reason, _)| reason.phrase()).collect();
         out.push(Alert {
             rule: Rule::Lost,
             about: row.process.id.0,
@@ -54,7 +56,7 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
                 units::counted(lost, "record", "records"),
                 row.process.pid
             ),
-            why: "counts and totals are lower bounds; the reasons are with the process".into(),
+            why: format!("{}; counts and totals are lower bounds", reasons.join("; ")),
             weight: lost as f64,
             cost: None,
             evidence: Evidence::Process(row.process.id),

@@ -40,7 +40,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     }
     for row in &values.processes {
         for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
-            writeln!(out, "  process {}: lost {records} ({reason:?})", row.process.pid)?;
+            writeln!(out, "  process {}: lost {records} ({})", row.process.pid, reason.phrase())?;
         }
         for text in &row.incomplete {
             writeln!(out, "  process {}: incomplete: {text}", row.process.pid)?;

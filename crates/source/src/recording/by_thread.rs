@@ -4,6 +4,7 @@ use super::block::Owner;
 use super::payload;
 use super::writer::MAX_BLOCK_BYTES;
 use roctop_ring::record::Slot;
+use roctop_trace::item::LossReason;
 use roctop_trace::raw::split;
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct ByThread {
     records: BTreeMap<Owner, Vec<u8>>,
-    lost: BTreeMap<Owner, u64>,
+    lost: BTreeMap<(Owner, LossReason), u64>,
 }
 
 impl ByThread {
@@ -31,8 +32,8 @@ impl ByThread {
     }
 
     /// Counts records of a thread that were lost.
-    pub(super) fn lose(&mut self, owner: Owner, records: u64) {
-        let lost = self.lost.entry(owner).or_default();
+    pub(super) fn lose(&mut self, owner: Owner, reason: LossReason, records: u64) {
+        let lost = self.lost.entry((owner, reason)).or_default();
         *lost = lost.saturating_add(records);
     }
 
@@ -42,7 +43,7 @@ impl ByThread {
     }
 
     /// Removes and returns the losses.
-    pub(super) fn take_lost(&mut self) -> BTreeMap<Owner, u64> {
+    pub(super) fn take_lost(&mut self) -> BTreeMap<(Owner, LossReason), u64> {
         std::mem::take(&mut self.lost)
     }
 

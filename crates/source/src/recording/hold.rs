@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::{Nanos, ProcessId};
+use roctop_trace::item::{LossReason, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -229,9 +229,9 @@ impl Hold {
         self.flush();
         let mut output = self.output.take()?;
         let mut missing = 0;
-        for (owner, records) in output.missing.take_lost() {
+        for ((owner, reason), records) in output.missing.take_lost() {
             missing += records;
-            let block = self.block(Kind::LOST, owner, &records.to_le_bytes(), self.now);
+            let block = self.block(Kind::LOST, owner, &payload::lost(reason, records), self.now);
             let _ = output.sender.send(Message::Block(block));
         }
         // A writer that failed has ended, and its result says why.
@@ -301,7 +301,9 @@ impl Hold {
             // The writer is behind and has all the memory: what cannot be held cannot be written.
             self.cut = Some(self.now);
             if let Some(output) = &mut self.output {
-                output.missing.lose(owner, u64::from(block.content.1));
+                output
+                    .missing
+                    .lose(owner, LossReason::NotWritten, u64::from(block.content.1));
             }
             return;
         }
@@ -380,8 +382,8 @@ impl Hold {
         for (owner, slots) in self.waiting.take_records() {
             self.push(Kind::RECORDS, owner, &slots, from);
         }
-        for (owner, records) in self.waiting.take_lost() {
-            self.push(Kind::LOST, owner, &records.to_le_bytes(), from);
+        for ((owner, reason), records) in self.waiting.take_lost() {
+            self.push(Kind::LOST, owner, &payload::lost(reason, records), from);
         }
         self.flushed = self.now;
     }
@@ -426,7 +428,7 @@ impl RawSink for Hold {
                 }
             }
             Raw::Record(thread, slots) => self.records(ProcessId(process), *thread, slots),
-            Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
+            Raw::Lost(thread, reason, records) => self.waiting.lose(Owner::of(process, *thread), *reason, *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
                 self.push(Kind::COUNTERS, owner, &payload::bytes(words), now);

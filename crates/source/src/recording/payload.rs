@@ -7,7 +7,7 @@ use crate::sysfs;
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{Domain, SLOT_WORDS, Slot};
-use roctop_trace::item::{Exit, Nanos, ProcessId};
+use roctop_trace::item::{Exit, LossReason, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink, each};
 use roctop_trace::site::SiteFact;
 use roctop_trace::thread_reading::ThreadReading;
@@ -41,6 +41,21 @@ pub(super) fn words(payload: &[u8]) -> Vec<u64> {
 /// Complete slots of a payload.
 pub(super) fn slots(words: &[u64]) -> &[Slot] {
     words.as_chunks::<SLOT_WORDS>().0
+}
+
+/// Reasons of losses by their number in blocks. Earlier releases read the count alone, and take all for overwritten.
+const LOSSES: [LossReason; 3] = [LossReason::Overwritten, LossReason::NotWritten, LossReason::Removed];
+
+/// Encodes records that were lost, and why.
+pub(super) fn lost(reason: LossReason, records: u64) -> Vec<u8> {
+    let number = LOSSES.iter().position(|known| *known == reason).unwrap_or(0);
+    bytes(&[records, number as u64])
+}
+
+/// The reason with this number; a later release's is the first.
+fn loss_reason(number: u64) -> LossReason {
+    let known = usize::try_from(number).ok().and_then(|number| LOSSES.get(number));
+    known.copied().unwrap_or(LossReason::Overwritten)
 }
 
 /// Encodes the exit of a process and its time.
@@ -189,7 +204,8 @@ pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
             sink.take(process, &Raw::Calibration(&sample));
         }
         Kind::RECORDS => sink.records(process, thread, slots(&words)),
-        Kind::LOST | Kind::DROPPED => sink.take(process, &Raw::Lost(thread, word(0))),
+        Kind::LOST => sink.take(process, &Raw::Lost(thread, loss_reason(word(1)), word(0))),
+        Kind::DROPPED => sink.take(process, &Raw::Lost(thread, LossReason::Removed, word(0))),
         Kind::COUNTERS => sink.take(process, &Raw::Counters(&words)),
         Kind::OPEN => sink.take(process, &Raw::Open(&read_open(&words))),
         Kind::ENDED => {

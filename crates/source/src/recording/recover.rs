@@ -130,7 +130,7 @@ impl RawSink for Known {
                     .or_default()
                     .take(*thread, number_of(slots));
             }
-            Raw::Lost(thread, records) => {
+            Raw::Lost(thread, _, records) => {
                 let ring = self.rings.entry((own, thread.index)).or_default();
                 ring.lost = ring.lost.saturating_add(*records);
             }
@@ -263,7 +263,7 @@ impl RecoverySink {
             if missing > 0 {
                 let tid = ring.last.map_or(0, |(_, thread)| thread.tid);
                 let thread = Thread { index: *index, tid };
-                self.recorder.take(process, &Raw::Lost(thread, missing));
+                self.recorder.take(process, &Raw::Lost(thread, LossReason::Overwritten, missing));
                 ring.lost += missing;
             }
         }

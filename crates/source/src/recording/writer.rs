@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::ProcessId;
+use roctop_trace::item::{LossReason, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
@@ -362,7 +362,7 @@ impl Recorder {
         let records = u64::from(content.1);
         self.missing += records;
         self.written.misses(records);
-        self.waiting.lose(owner, records);
+        self.waiting.lose(owner, LossReason::NotWritten, records);
     }
 
     fn flush_all(&mut self) {
@@ -375,9 +375,9 @@ impl Recorder {
             self.write_records(owner, slots);
         }
         self.write_encoded();
-        for (owner, records) in self.waiting.take_lost() {
-            if !self.write(Kind::LOST, owner, &u64::to_le_bytes(records)) {
-                self.waiting.lose(owner, records);
+        for ((owner, reason), records) in self.waiting.take_lost() {
+            if !self.write(Kind::LOST, owner, &payload::lost(reason, records)) {
+                self.waiting.lose(owner, reason, records);
             }
         }
         if self.full.is_none()
@@ -415,7 +415,7 @@ impl RawSink for Recorder {
             }
             Raw::Calibration(words) => self.must_write(Kind::CALIBRATION, owner, &payload::bytes(&words[..])),
             Raw::Record(thread, slots) => self.records(ProcessId(process), *thread, slots),
-            Raw::Lost(thread, records) => self.waiting.lose(Owner::of(process, *thread), *records),
+            Raw::Lost(thread, reason, records) => self.waiting.lose(Owner::of(process, *thread), *reason, *records),
             Raw::Counters(words) => {
                 self.flush_facts(process);
                 self.must_write(Kind::COUNTERS, owner, &payload::bytes(words));
@@ -516,7 +516,7 @@ mod tests {
                 recorder.records(ProcessId(0), thread, &calls(round * 3000, 1000 * u64::from(index + 1)));
             }
             recorder.take(ProcessId(0), &Raw::Text(round as u32 + 1, b"a kernel"));
-            recorder.take(ProcessId(0), &Raw::Lost(Thread { index: 1, tid: 8 }, round));
+            recorder.take(ProcessId(0), &Raw::Lost(Thread { index: 1, tid: 8 }, LossReason::Overwritten, round));
             if round % 7 == 0 {
                 recorder.take(ProcessId(0), &Raw::Counters(&[round; 8]));
             }

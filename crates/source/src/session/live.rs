@@ -8,7 +8,7 @@ use roctop_ring::reader::{Ended, Progress, Reader, Sink, Thread};
 use roctop_ring::record::{Head, Slot};
 use roctop_ring::session::RING;
 use roctop_ring::sites::{self, SITES};
-use roctop_trace::item::{Exit, Nanos, ProcessId};
+use roctop_trace::item::{Exit, LossReason, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::HashSet;
 use std::fs::File;
@@ -527,7 +527,7 @@ impl Live {
             sink.records(process, thread, &slots);
         }
         for (thread, records) in held.lost {
-            sink.take(process, &Raw::Lost(thread, records));
+            sink.take(process, &Raw::Lost(thread, LossReason::Overwritten, records));
         }
         Ok(progress)
     }
@@ -628,7 +628,7 @@ impl Sink for Forward<'_> {
     }
     fn lost(&mut self, thread: Thread, records: u64) {
         if !self.is_late {
-            self.sink.take(self.process, &Raw::Lost(thread, records));
+            self.sink.take(self.process, &Raw::Lost(thread, LossReason::Overwritten, records));
         }
     }
 }
@@ -689,7 +689,7 @@ mod tests {
         fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
             match raw {
                 Raw::Record(..) => self.read += 1,
-                Raw::Lost(_, records) => self.lost += records,
+                Raw::Lost(_, _, records) => self.lost += records,
                 Raw::Counters(_) => self.counted = self.lost,
                 _ => {}
             }

@@ -10,8 +10,8 @@ use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
 use roctop_model::analysis::{Alert, Evidence, LoggedAlert, Rule};
-use roctop_model::{LaneKey, Snapshot};
-use roctop_trace::item::{AgentId, KernelId, Nanos, OperationId};
+use roctop_model::{LaneKey, ProcessRow, Snapshot};
+use roctop_trace::item::{AgentId, KernelId, LossReason, Nanos, OperationId};
 use roctop_trace::units;
 
 /// Calls of each lane that are looked through.
@@ -19,13 +19,10 @@ const LOOKED_AT: usize = 20_000;
 /// Columns that a chart takes at least.
 const TILE_COLUMNS: u16 = 60;
 
-/// What a rule finds means, and what to try.
-const fn meaning(rule: Rule) -> (&'static str, &'static str) {
+/// What a rule finds means, and what to try. For lost records, the reason of most of them says it.
+const fn meaning(rule: Rule, reason: LossReason) -> (&'static str, &'static str) {
     match rule {
-        Rule::Lost => (
-            "The program wrote records faster than roctop read them, and the oldest were overwritten.",
-            "Give each thread a larger ring (--ring 8M), or record without a screen (roctop record).",
-        ),
+        Rule::Lost => loss(reason),
         Rule::Failed => (
             "The call did not do what it was asked for. Some programs probe on purpose; most do not.",
             "Look at the arguments and at the calls around it (enter).",
@@ -81,12 +78,63 @@ const fn meaning(rule: Rule) -> (&'static str, &'static str) {
     }
 }
 
+/// What a loss means, and what to try.
+const fn loss(reason: LossReason) -> (&'static str, &'static str) {
+    match reason {
+        LossReason::Overwritten => (
+            "The program wrote records faster than roctop read them, and the oldest were overwritten.",
+            "Give each thread a larger ring (--ring 8M), or record without a screen (roctop record).",
+        ),
+        LossReason::NoRing => (
+            "More threads made calls than there was room for in shared memory.",
+            "Make the rings smaller (--ring 256K), or /dev/shm larger.",
+        ),
+        LossReason::Reentrant => (
+            "A Unix signal came while its thread wrote a record, and the handler called HIP or ROC-TX.",
+            "Only the handler's own calls are missing.",
+        ),
+        LossReason::RangeTable => (
+            "More ROC-TX ranges were open in a thread than the collector keeps.",
+            "Look for ranges that are pushed or started and never ended.",
+        ),
+        LossReason::FactsFull => (
+            "The program used more kernels, names or texts than there was room for in shared memory.",
+            "Texts with a number in each fill it; /dev/shm may also be too small.",
+        ),
+        LossReason::Untimed => (
+            "Kernels or copies ran, and the run-time gave them no valid times.",
+            "The lower pane of Processes (9) says what the collector saw; roctop doctor --gpu looks for the cause.",
+        ),
+        LossReason::Damaged => (
+            "Files of the recording were changed or cut off after they were written.",
+            "Look for another copy of the recording.",
+        ),
+        LossReason::NotWritten => (
+            "The disk of the recording was full, too slow, or failed while the program ran.",
+            "Record to another disk, or limit the size (--max-size).",
+        ),
+        LossReason::Removed => (
+            "The recording reached the size limit (--max-size), and its oldest records were removed.",
+            "Record with a greater limit.",
+        ),
+    }
+}
+
+/// The reason of most lost records of a process.
+fn main_reason(snap: &Snapshot, alert: &Alert) -> LossReason {
+    let of = |row: &&ProcessRow| matches!(alert.evidence, Evidence::Process(id) if row.process.id == id);
+    let row = snap.values.processes.iter().find(of);
+    let losses = row.map_or(&[][..], |row| &row.lost);
+    let most = losses.iter().max_by_key(|loss| loss.1);
+    most.map_or(LossReason::Overwritten, |loss| loss.0)
+}
+
 /// Draws it.
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, logged: &LoggedAlert) {
     let alert = &logged.alert;
     let inner = canvas.frame(area, alert.rule.word(), "enter → evidence");
     let room = inner.width.saturating_sub(2);
-    let (means, try_this) = meaning(alert.rule);
+    let (means, try_this) = meaning(alert.rule, main_reason(scene.snap, alert));
     let texts = [
         (alert.text.clone(), Role::Accent),
         (occurrences(scene, logged), Role::Text),
