@@ -76,7 +76,7 @@ fn live_once(program: &Program, run: &Run, look: &Look, before: Option<PreviousR
     if wish == Effect::Detach && shown.is_ok() && !running.has_ended() {
         return running.leave(runner);
     }
-    if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&running.shared).leave {
+    if matches!(wish, Effect::StopApp | Effect::Rerun) || lock(&running.shared).leave.is_some() {
         stop(&running.shared, grace);
     } else if !running.has_ended() {
         say("the screen is gone, the program goes on; its output follows");
@@ -93,7 +93,7 @@ fn live_once(program: &Program, run: &Run, look: &Look, before: Option<PreviousR
         say(&fate);
     }
     let exit = watched.exit.take().unwrap_or(Ok(Exit::Unknown));
-    let again = (wish == Effect::Rerun && !watched.leave).then_some((left, runner.variables));
+    let again = (wish == Effect::Rerun && watched.leave.is_none()).then_some((left, runner.variables));
     Ok((exit.map_err(|error| anyhow!(error))?, again))
 }
 
@@ -260,7 +260,7 @@ impl Running {
             Some(Err(_)) => true,
             None => false,
         };
-        if watched.leave || is_over {
+        if watched.leave.is_some() || is_over {
             return LoopControl::Stop;
         }
         match watched.fate.take() {

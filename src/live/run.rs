@@ -11,7 +11,7 @@ use crate::keep::{Keeper, Keeping};
 use crate::live::ingest::{Gauging, Ingest, IngestSender, Symbols};
 use crate::log;
 use crate::model::{Fresh, Mode, Options, Store};
-use crate::process::exit_cause::{self, Seen};
+use crate::process::exit_cause::{self, Seen, Sender};
 use crate::process::launch::{self, Output, Program};
 use crate::process::level;
 use crate::process::reraise;
@@ -326,7 +326,7 @@ fn run_to_end(
     is_own_signal: &dyn Fn(Signal) -> bool,
 ) -> (Result<Exit>, Seen) {
     let mut pid = 0;
-    let mut came = Vec::new();
+    let mut sent = Vec::new();
     let starved = exit_cause::starved();
     let ended = supervise::run_to_end(
         command,
@@ -338,7 +338,7 @@ fn run_to_end(
         |signal, who| {
             let is_own = is_own_signal(signal);
             if !is_own {
-                came.push((signal.as_raw(), who.to_owned()));
+                sent.push((signal.as_raw(), Sender::Passed(who.to_owned())));
             }
             is_own
         },
@@ -350,8 +350,7 @@ fn run_to_end(
         let _ = session.note_end(pid, *exit);
     }
     let seen = Seen {
-        came,
-        sent: Vec::new(),
+        sent,
         starved: exit_cause::starved().saturating_sub(starved),
     };
     (exit, seen)

@@ -3,7 +3,7 @@
 use crate::item::Exit;
 use crate::live::ingest::IngestSender;
 use crate::live::run::say;
-use crate::process::exit_cause::{self, Seen};
+use crate::process::exit_cause::{self, Seen, Sender};
 use crate::process::supervise::{self, Terminal};
 use crate::ui::LoopControl;
 use crate::waker;
@@ -33,8 +33,8 @@ pub(super) struct Watched {
     pub(super) fate: Option<String>,
     /// Makes a recording on the side.
     pub(super) recorder: Option<IngestSender>,
-    /// A signal asked roctop itself to end.
-    pub(super) leave: bool,
+    /// A signal asked roctop itself to end: which, and from whom in words.
+    pub(super) leave: Option<(i32, String)>,
     /// The last of what the program wrote, until the screen is gone.
     pub(super) output: VecDeque<u8>,
     /// The screen is gone: output goes to the terminal at once.
@@ -83,8 +83,11 @@ pub(super) fn wait_for_end(
         };
         let on_signal = |signal: Signal, who: &str| {
             let mut watched = lock(&shared);
-            watched.leave |= signal == Signal::TERM || signal == Signal::HUP;
-            watched.seen.came.push((signal.as_raw(), who.to_owned()));
+            let number = signal.as_raw();
+            if signal == Signal::TERM || signal == Signal::HUP {
+                watched.leave.get_or_insert_with(|| (number, who.to_owned()));
+            }
+            watched.seen.sent.push((number, Sender::Passed(who.to_owned())));
             waker::wake();
             false
         };
@@ -138,14 +141,20 @@ pub(super) fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
     }
 }
 
-/// A signal for the program and all that it started in its group.
+/// A signal from the user for the program and all that it started in its group.
 pub(super) fn signal(shared: &Shared, signal: Signal) -> LoopControl {
+    send(shared, signal, Some(Sender::Screen))
+}
+
+/// A signal for the program and all that it started in its group. Without a sender, its reason is known already.
+fn send(shared: &Shared, signal: Signal, sender: Option<Sender>) -> LoopControl {
     let group = {
         let mut watched = lock(shared);
         if watched.exit.is_some() {
             None
         } else {
-            watched.seen.sent.push(signal.as_raw());
+            let sent = sender.map(|sender| (signal.as_raw(), sender));
+            watched.seen.sent.extend(sent);
             watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
         }
     };
@@ -165,9 +174,17 @@ pub(super) fn show_output(shared: &Shared) {
     let _ = out.write_all(&bytes).and_then(|()| out.flush());
 }
 
-/// Asks the program to stop, and kills it when it does not: ns that it may take.
+/// Asks the program to stop, and kills it when it does not: ns that it may take. A signal to roctop is the reason if there was
+/// one, else the user is.
 pub(super) fn stop(shared: &Shared, grace: u64) {
-    signal(shared, Signal::TERM);
+    let sender = match lock(shared).leave.clone() {
+        None => Some(Sender::Screen),
+        // It was passed on to the program, and goes to the rest of its group now.
+        Some((number, _)) if number == Signal::TERM.as_raw() => None,
+        Some((number, who)) => Some(Sender::Ending(number, who)),
+    };
+    send(shared, Signal::TERM, sender);
+    let limit = grace;
     let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
     let mut shown = 0;
     while lock(shared).exit.is_none() {
@@ -178,7 +195,9 @@ pub(super) fn stop(shared: &Shared, grace: u64) {
         }
         if asked.elapsed() > grace {
             say("the program did not stop when it was asked to; killing it");
-            signal(shared, Signal::KILL);
+            let number = Signal::TERM.as_raw();
+            let why = lock(shared).seen.sentence(number).unwrap_or_default();
+            send(shared, Signal::KILL, Some(Sender::Unheeded(number, why, limit)));
             return;
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -6,15 +6,53 @@
 use crate::item::Exit;
 use crate::units;
 
+/// Why roctop sent the program a signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// It came to roctop from this sender, in words.
+    Passed(String),
+    /// The user sent it, or quit, on the screen.
+    Screen,
+    /// Another signal asked roctop itself to end: which, and from whom in words.
+    Ending(i32, String),
+    /// The program had not ended this long, ns, after this signal, which was sent for the reason in words.
+    Unheeded(i32, String, u64),
+}
+
 /// What was seen while the program ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Signals that came to roctop and were passed on: which, and from whom in words.
-    pub came: Vec<(i32, String)>,
-    /// Signals that roctop's user sent from the screen.
-    pub sent: Vec<i32>,
+    /// Signals that roctop sent the program, in order, and why.
+    pub sent: Vec<(i32, Sender)>,
     /// Processes of this control group that the kernel killed meanwhile because memory ran out.
     pub starved: u64,
+}
+
+impl Seen {
+    /// Why roctop sent this signal the last time; none if it did not.
+    pub fn sentence(&self, number: i32) -> Option<String> {
+        let (_, sender) = self.sent.iter().rev().find(|sent| sent.0 == number)?;
+        let name = name(number);
+        Some(match sender {
+            Sender::Passed(who) => format!("{name} came from {who}; roctop passed it on"),
+            Sender::Screen => format!("{name} was sent by roctop, from its screen"),
+            Sender::Ending(asked, who) => {
+                let asked = self::name(*asked);
+                format!("{name} was sent by roctop, which had to end: {asked} came from {who}")
+            }
+            Sender::Unheeded(asked, why, after) => {
+                let (asked, after) = (self::name(*asked), units::duration(*after));
+                format!("{name} was sent by roctop, because the program did not end within {after} of {asked} ({why})")
+            }
+        })
+    }
+}
+
+fn name(number: i32) -> String {
+    match units::signal_name(number) {
+        "" => format!("signal {number}"),
+        name => name.to_owned(),
+    }
 }
 
 /// Signals that a program brings upon itself: faults, its timers, its limits.
@@ -23,16 +61,10 @@ const OWN: [i32; 13] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 26, 27, 31];
 /// Who sent the signal that ended the program; none when no signal did, or the program did it to itself.
 pub fn sentence(exit: Exit, seen: &Seen) -> Option<String> {
     let Exit::Signal(number) = exit else { return None };
-    let name = match units::signal_name(number) {
-        "" => format!("signal {number}"),
-        name => name.to_owned(),
-    };
-    if seen.sent.contains(&number) {
-        return Some(format!("{name} was sent by roctop, from its screen"));
+    if let Some(sent) = seen.sentence(number) {
+        return Some(sent);
     }
-    if let Some((_, who)) = seen.came.iter().rev().find(|came| came.0 == number) {
-        return Some(format!("{name} came from {who}; roctop passed it on"));
-    }
+    let name = name(number);
     if number == 9 && seen.starved > 0 {
         return Some("the kernel killed it because memory ran out (oom_kill of its control group)".into());
     }
@@ -67,8 +99,11 @@ mod tests {
     #[test]
     fn a_signal_has_a_sender_when_it_is_known() {
         let seen = Seen {
-            came: vec![(15, "process 7 (slurmstepd)".into())],
-            sent: vec![2],
+            sent: vec![
+                (15, Sender::Screen),
+                (15, Sender::Passed("process 7 (slurmstepd)".into())),
+                (2, Sender::Screen),
+            ],
             starved: 0,
         };
         let said = |number| sentence(Exit::Signal(number), &seen).unwrap_or_default();
@@ -88,6 +123,21 @@ mod tests {
         assert_eq!(said(11), "", "the program did that to itself");
         assert_eq!(said(25), "", "its own file grew too large");
         assert_eq!(sentence(Exit::Code(1), &seen), None);
+        let hung_up = Seen {
+            sent: vec![
+                (15, Sender::Ending(1, "process 8 (sshd)".into())),
+                (9, Sender::Unheeded(15, "for a reason".into(), 10_000_000_000)),
+            ],
+            starved: 0,
+        };
+        assert_eq!(
+            sentence(Exit::Signal(15), &hung_up).as_deref(),
+            Some("SIGTERM was sent by roctop, which had to end: SIGHUP came from process 8 (sshd)")
+        );
+        assert_eq!(
+            sentence(Exit::Signal(9), &hung_up).as_deref(),
+            Some("SIGKILL was sent by roctop, because the program did not end within 10.0 s of SIGTERM (for a reason)")
+        );
         let seen = Seen {
             starved: 1,
             ..Seen::default()

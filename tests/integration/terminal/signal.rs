@@ -91,6 +91,36 @@ fn signals_that_end_roctop_leave_the_terminal_as_it_was() {
 }
 
 #[test]
+fn a_signal_to_roctop_under_a_screen_is_not_reported_as_the_users() {
+    let place = std::env::temp_dir();
+    let ended = |signal: &str, script: &str| {
+        let words = ["run", "--kill-timeout", "1s", "--", "sh", "-c", script];
+        let mut terminal = Terminal::start(&place, 80, 24, &words, &[]);
+        terminal.keys("0");
+        terminal.shows("ready");
+        send(signal, terminal.pid());
+        terminal.end();
+        String::from_utf8_lossy(&terminal.bytes()).into_owned()
+    };
+    // The first line of the screen shows the command: what the program prints must differ from it.
+    let loops = "echo rea''dy; while :; do sleep 0.05; done";
+    let through = ended("TERM", loops);
+    assert!(through.contains("SIGTERM came from"), "{through}");
+    assert!(!through.contains("from its screen"), "{through}");
+    let deaf = ended("TERM", &format!("trap '' TERM; {loops}"));
+    assert!(
+        deaf.contains("SIGKILL was sent by roctop, because the program did not end within 1.00 s"),
+        "{deaf}"
+    );
+    assert!(deaf.contains("SIGTERM came from"), "{deaf}");
+    let hung_up = ended("HUP", &format!("trap '' HUP; {loops}"));
+    assert!(
+        hung_up.contains("SIGTERM was sent by roctop, which had to end: SIGHUP came from"),
+        "{hung_up}"
+    );
+}
+
+#[test]
 fn the_first_interrupt_is_the_programs_and_the_second_asks() {
     let script = "trap 'echo caught it' INT; echo ready; while :; do sleep 0.1; done";
     let place = std::env::temp_dir();
