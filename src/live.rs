@@ -21,6 +21,7 @@ mod watched;
 pub use self::attached::attach;
 pub(crate) use self::job::watch_job;
 pub use self::launched::live;
+pub(crate) use self::replay::faults;
 pub use self::replay::replay;
 pub use self::sites::unwind_stacks;
 

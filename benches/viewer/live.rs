@@ -161,10 +161,10 @@ fn without_drawing(rate: u64) -> Result<()> {
             "| without drawing | {:.2} M | {:.1} % | ≤ 5 % | | | {} of {all} |",
             (written - wrote) as f64 / took.as_secs_f64() / 1e6,
             after.saturating_sub(before).as_secs_f64() / took.as_secs_f64() * 100.0,
-            totals.lost
+            totals.lost.records
         );
         assert_eq!(
-            totals.records() + u64::from(LOAD.rings) + totals.lost,
+            totals.records() + u64::from(LOAD.rings) + totals.lost.records,
             all,
             "seen and lost are all that was written"
         );

@@ -251,6 +251,7 @@ impl<'a> Recorded<'a> {
         let (replay, decoder) = whole.by_kind(None, &mut add, &mut |decoded| store.take(decoded))?;
         drop(progress);
         say_all(&replay.warnings(&names(recordings)));
+        store.set_faults(live::faults(&replay));
         Ok(Self {
             whole,
             decoder,

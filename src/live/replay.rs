@@ -9,7 +9,7 @@ use crate::live::past::{PastReader, SharedDecoder};
 use crate::live::run::{say, say_all};
 use crate::live::tally::Counter;
 use crate::model::ask::Id;
-use crate::model::snapshot::Loading;
+use crate::model::snapshot::{Fault, Loading};
 use crate::model::{Mode, Options, Store};
 use crate::process::supervise::end_requested;
 use crate::recording::{Merged, Recording, Replay};
@@ -70,7 +70,16 @@ pub(super) fn replay_from(
     // It ends with this process, when the user has seen enough.
     let reader = std::thread::Builder::new().name("replay".into()).spawn(move || {
         let read = load(&recordings, range, &decoder, &into);
-        lock(&into).set_loading(if read.is_ok() { Loading::Done } else { Loading::Failed });
+        let mut store = lock(&into);
+        match &read {
+            Ok((_, replay)) => store.set_faults(faults(replay)),
+            Err(error) => store.set_faults([Fault {
+                word: "",
+                text: format!("{error:#}").into(),
+            }]),
+        }
+        store.set_loading(if read.is_ok() { Loading::Done } else { Loading::Failed });
+        drop(store);
         waker::wake();
         read
     })?;
@@ -111,6 +120,16 @@ pub(super) fn replay_from(
         say_all(&replay.warnings(&names.join(" ")));
     }
     Ok(())
+}
+
+/// What is wrong with recordings as a whole, for the screen and for answers.
+pub(crate) fn faults(replay: &Replay) -> Vec<Fault> {
+    let faults = replay.faults().into_iter();
+    let faults = faults.map(|(word, text)| Fault {
+        word,
+        text: text.into(),
+    });
+    faults.collect()
 }
 
 fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {

@@ -7,7 +7,7 @@ use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
 use roctop_trace::item::{
     Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
-    LossReason, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
+    LossReason, Lost, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
 use roctop_trace::pc_sampling;
 use std::collections::BTreeMap;
@@ -123,6 +123,18 @@ impl Run {
             | Item::Output(_)
             | Item::Now(_) => {}
         }
+    }
+
+    /// What is missing of a process: its collector's reports, its losses, and those of the recording as a whole.
+    pub(crate) fn missing_of(&self, process: ProcessId) -> Vec<Arc<str>> {
+        let own = self.incomplete.iter().filter(|(of, _)| *of == process);
+        let lost = self.lost.iter().filter_map(|((of, reason), records)| {
+            let lost = Lost::of([(*reason, *records)]);
+            let is_own = *of == process || reason.is_of_recording();
+            let count = lost.text(|records| records.to_string());
+            (is_own && lost.is_any()).then(|| format!("records lost: {count} ({})", reason.phrase()).into())
+        });
+        own.map(|(_, text)| text.clone()).chain(lost).collect()
     }
 
     /// Begin of the first record.

@@ -17,6 +17,7 @@ use roctop_trace::item::{Dispatch, Process, ProcessId, QueueId, Span, StreamId, 
 use roctop_trace::site::SiteNumber;
 use roctop_trace::topology::Node;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Input of an export.
 #[derive(Clone, Copy)]
@@ -52,6 +53,8 @@ pub struct Scope<'a> {
     /// Names of kernels, by id.
     names: Vec<Cow<'a, str>>,
     pub(super) texts: &'a Texts,
+    /// What is missing, in sentences.
+    incomplete: Vec<Arc<str>>,
 }
 
 impl<'a> Scope<'a> {
@@ -77,6 +80,7 @@ impl<'a> Scope<'a> {
             }),
             names: Vec::new(),
             texts: &collected.texts,
+            incomplete: collected.run.missing_of(process.id),
         };
         scope.names = scope
             .run
@@ -87,11 +91,9 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The collector's reports about unrecorded work of the process.
-    pub(super) fn incomplete(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let (run, process) = (self.run, self.process.id);
-        let own = run.incomplete.iter().filter(move |(of, _)| *of == process);
-        own.map(|(_, text)| &**text)
+    /// What is missing: the collector's reports about unrecorded work of the process, and its losses.
+    pub(super) fn incomplete(&self) -> impl Iterator<Item = &str> {
+        self.incomplete.iter().map(|text| &**text)
     }
 
     /// Where in the program a call is, as `model.cpp:120 forward(int)`; empty if that is not known.

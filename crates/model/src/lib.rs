@@ -73,7 +73,7 @@ use self::range_attribution::Under;
 use self::recall::Recall;
 use self::shared_gpu::SharedState;
 use self::sites::Sites;
-use self::snapshot::{Loading, ProcessRow, StatusReport, ending};
+use self::snapshot::{Fault, Loading, ProcessRow, StatusReport, ending};
 use self::table::Tables;
 use self::tally::Counting;
 use self::thread_times::ThreadTimes;
@@ -82,7 +82,7 @@ use self::union::Gathered;
 use roctop_ring::record::status;
 use roctop_trace::decode::Decoded;
 use roctop_trace::item::{
-    Copy, Exit, Health, Item, KernelId, LossReason, Marker, Nanos, Open, Process, ProcessId, Span, session_origin,
+    Copy, Exit, Health, Item, KernelId, LossReason, Lost, Marker, Nanos, Open, Process, ProcessId, Span, session_origin,
 };
 use roctop_trace::kernel_name::Aliases;
 use roctop_trace::pc_sampling::Sample;
@@ -268,6 +268,7 @@ pub struct Store {
     reach: Option<Reach>,
     recall: Recall,
     loading: Loading,
+    faults: Arc<[Fault]>,
     counting: Option<Arc<Counting>>,
     /// From when on records are counted; 0 for the begin.
     counted_from: Nanos,
@@ -521,10 +522,8 @@ impl Store {
             Some(loss) => loss.1 = records,
             None => row.lost.push((reason, records)),
         });
-        self.totals.lost = self
-            .processes
-            .iter()
-            .fold(0, |sum: u64, row| sum.saturating_add(row.lost_total()));
+        let losses = self.processes.iter().map(ProcessRow::lost_total);
+        self.totals.lost = losses.fold(Lost::default(), Lost::and);
     }
 
     fn began(&mut self, at: Nanos) {
@@ -591,6 +590,14 @@ impl Store {
     pub const fn set_loading(&mut self, loading: Loading) {
         self.loading = loading;
         self.is_new = true;
+    }
+
+    /// Sets what is wrong with the recording.
+    pub fn set_faults(&mut self, faults: impl IntoIterator<Item = Fault>) {
+        self.faults = faults.into_iter().collect();
+        self.is_new = true;
+        // Alerts show them, and in a recording no time passes that would be a reason for another analysis.
+        self.values = None;
     }
 
     /// Sets what was counted for a filter.
@@ -665,6 +672,7 @@ impl Store {
             letters: self.letters.clone(),
             recall: self.recall.clone(),
             loading: self.loading,
+            faults: self.faults.clone(),
             counting: self.counting.clone(),
             thresholds: self.options.thresholds,
             job: None,

@@ -125,7 +125,9 @@ impl Store {
             } else {
                 ANALYSIS_INTERVAL
             };
-            values.at / each == self.now / each && (self.ended().is_none() || is_same)
+            // What a recording has lost is known at its end, when no time passes any more.
+            let is_as_whole = values.totals.lost == self.totals.lost;
+            values.at / each == self.now / each && is_as_whole && (self.ended().is_none() || is_same)
         };
         let known = self.values.as_ref().filter(|values| is_young(values));
         known.map_or_else(Arc::default, |values| values.analysis.clone())

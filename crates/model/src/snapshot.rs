@@ -21,7 +21,8 @@ use super::tally::Counting;
 use super::thread_times::ThreadTimes;
 use roctop_ring::level::Level;
 use roctop_trace::item::{
-    Agent, AgentId, Exit, Health, KernelId, LossReason, Nanos, NodeId, Open, OperationId, Process, ProcessId, ThreadId,
+    Agent, AgentId, Exit, Health, KernelId, LossReason, Lost, Nanos, NodeId, Open, OperationId, Process, ProcessId,
+    ThreadId,
 };
 
 /// Source of the items.
@@ -59,6 +60,15 @@ impl Loading {
             Self::Done | Self::Failed => None,
         }
     }
+}
+
+/// What is wrong with a recording as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// In a word, for the first line; empty if that says it already.
+    pub word: &'static str,
+    /// In a sentence.
+    pub text: Arc<str>,
 }
 
 /// Values of a kernel.
@@ -162,8 +172,20 @@ impl ProcessRow {
     }
 
     /// Number of records lost for any reason.
-    pub fn lost_total(&self) -> u64 {
-        self.lost.iter().fold(0, |sum: u64, loss| sum.saturating_add(loss.1))
+    pub fn lost_total(&self) -> Lost {
+        Lost::of(self.lost.iter().copied())
+    }
+
+    /// Number of records that the process lost, without what its recording has lost.
+    pub fn lost_of_it(&self) -> u64 {
+        let own = self.losses().filter(|loss| !loss.0.is_of_recording());
+        own.fold(0, |sum: u64, loss| sum.saturating_add(loss.1.records))
+    }
+
+    /// The losses that there are, with their reasons.
+    pub fn losses(&self) -> impl Iterator<Item = (LossReason, Lost)> {
+        let each = self.lost.iter().map(|loss| (loss.0, Lost::of([*loss])));
+        each.filter(|loss| loss.1.is_any())
     }
 }
 
@@ -200,7 +222,7 @@ pub struct Totals {
     /// Kernels and copies with swapped or invalid times.
     pub suspect: u64,
     /// Records lost.
-    pub lost: u64,
+    pub lost: Lost,
     /// Sum of kernel durations, ns.
     pub kernel_time: u64,
 }
@@ -337,6 +359,8 @@ pub struct Snapshot {
     pub recall: Recall,
     /// How far the recording has been read.
     pub loading: Loading,
+    /// What is wrong with the recording.
+    pub faults: Arc<[Fault]>,
     /// What was counted in the whole recording for a filter.
     pub counting: Option<Arc<Counting>>,
     /// When something is worth a look.

@@ -40,6 +40,8 @@ pub use writer::{Origin, Recorder};
 pub const MANIFEST: &str = "roctop.json";
 /// Key of the manifest of a copy: number of records that damage had cost its originals.
 const DAMAGED: &str = "damaged";
+/// Key of the manifest of such a copy: whether there may have been more, which nobody could count.
+const DAMAGED_UNCOUNTED: &str = "damaged_uncounted";
 /// File name of the driver's topology at the start.
 pub const TOPOLOGY: &str = "topology.json";
 /// File name of the topologies of all machines, in a merged recording.

@@ -55,6 +55,8 @@ pub enum LossReason {
     NotWritten,
     /// Removed because the recording reached its size limit.
     Removed,
+    /// A part of a recording is missing, and nothing says how many records it had.
+    Uncounted,
 }
 
 impl LossReason {
@@ -70,6 +72,54 @@ impl LossReason {
             Self::Damaged => "a part of the recording is damaged",
             Self::NotWritten => "not written: the disk was full, too slow, or failed",
             Self::Removed => "removed at the recording's size limit",
+            Self::Uncounted => "a part of the recording is missing; how many records it had is unknown",
+        }
+    }
+
+    /// Whether it is about a recording as a whole, not about the process that the loss is listed with.
+    pub const fn is_of_recording(self) -> bool {
+        matches!(self, Self::Damaged | Self::Uncounted)
+    }
+}
+
+/// Number of records that are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Those that were counted.
+    pub records: u64,
+    /// There may be more, which nobody could count.
+    pub is_least: bool,
+}
+
+impl Lost {
+    /// The sum of losses.
+    pub fn of(losses: impl IntoIterator<Item = (LossReason, u64)>) -> Self {
+        losses.into_iter().fold(Self::default(), |sum, (reason, records)| Self {
+            records: sum.records.saturating_add(records),
+            is_least: sum.is_least || reason == LossReason::Uncounted,
+        })
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            records: self.records.saturating_add(other.records),
+            is_least: self.is_least || other.is_least,
+        }
+    }
+
+    /// Whether records are missing, as far as that is known.
+    pub const fn is_any(self) -> bool {
+        self.records > 0 || self.is_least
+    }
+
+    /// As text, with a number's text: `12`, `≥ 12`, `unknown`.
+    pub fn text(self, number: impl Fn(u64) -> String) -> String {
+        match (self.records, self.is_least) {
+            (records, false) => number(records),
+            (0, true) => "unknown".into(),
+            (records, true) => format!("≥ {}", number(records)),
         }
     }
 }

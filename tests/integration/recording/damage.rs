@@ -3,6 +3,7 @@
 use super::{counts, load, segment, told};
 use crate::kit::directory::place;
 use crate::kit::made::{Made, make};
+use crate::kit::terminal::Terminal;
 use roctop::item::{LossReason, ProcessId};
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,8 @@ fn a_recording_that_is_cut_off_anywhere_opens_as_far_as_it_is_whole() {
         );
         last = found;
         assert_eq!(replay.finished, part == 40, "{length} bytes");
+        let is_unknown = run.lost.contains_key(&(ProcessId(0), LossReason::Uncounted));
+        assert_eq!(is_unknown, part != 40, "{length} bytes");
     }
     assert_eq!(last, made.records());
 }
@@ -58,11 +61,15 @@ fn a_flipped_bit_costs_the_block_it_is_in_and_the_index_counts_its_records() {
             assert!(replay.damaged_bytes > 0);
             let found = counts(&run).records();
             assert!(found <= made.records());
-            // The index's own block may be the one that is hit.
+            let lost = |reason| run.lost.get(&(ProcessId(0), reason));
             if replay.missing > 0 {
                 losses += 1;
                 assert_eq!(found + replay.missing, made.records(), "byte {at}");
-                assert!(run.lost[&(ProcessId(0), LossReason::Damaged)] == replay.missing);
+                assert_eq!(lost(LossReason::Damaged), Some(&replay.missing));
+            }
+            // The index's own block may be the one that is hit: then nothing says what is missing. Facts have no index.
+            if lost(LossReason::Uncounted).is_none() {
+                assert_eq!(found + replay.missing, made.records(), "byte {at}");
             }
         }
         std::fs::write(file, &bytes).unwrap();
@@ -79,6 +86,95 @@ fn a_flipped_bit_costs_the_block_it_is_in_and_the_index_counts_its_records() {
         errors.contains("1 damaged range (") && errors.lines().count() == 1,
         "{errors}"
     );
+}
+
+#[test]
+fn an_unknown_loss_is_reported_as_unknown_and_not_as_a_number() {
+    let place = place("unknown-loss");
+    let path = place.join("rec");
+    make(
+        &path,
+        &Made {
+            records: 40_000,
+            ..Made::default()
+        },
+    );
+    let rec = path.to_str().unwrap();
+    let output = |words: &[&str]| {
+        let (code, out, errors) = told(words);
+        assert_eq!(code, Some(0), "{errors}");
+        (out, errors)
+    };
+    let (whole, _) = output(&["summary", rec]);
+    assert!(whole.contains("lost 0"), "{whole}");
+    assert_eq!(told(&["summary", rec, "--fail-if", "lost > 0"]).0, Some(0));
+    let bytes = std::fs::read(segment(&path)).unwrap();
+    std::fs::write(segment(&path), &bytes[..bytes.len() / 2]).unwrap();
+    let check = |rec: &str| {
+        let (summary, _) = output(&["summary", rec]);
+        assert!(summary.contains("lost unknown"), "{summary}");
+        assert!(
+            summary.contains("recording: lost unknown (a part of the recording is missing"),
+            "{summary}"
+        );
+        let (_, _, errors) = told(&["summary", rec, "--fail-if", "lost > 0"]);
+        assert!(errors.contains("lost is unknown"), "{errors}");
+        assert_eq!(told(&["summary", rec, "--fail-if", "lost > 0"]).0, Some(3));
+        let json = |words: &[&str]| serde_json::from_str::<serde_json::Value>(&output(words).0).unwrap();
+        let summary = json(&["summary", rec, "--format", "json"]);
+        assert_eq!(summary["totals"]["lost_is_at_least"], true);
+        let answer = json(&["ask", rec, "status", "--format", "json"]);
+        assert_eq!(answer["lost"]["at_least"], true, "{answer}");
+        assert_eq!(answer["lost"]["by_reason"][0]["at_least"], true, "{answer}");
+        let (table, _) = output(&["ask", rec, "top calls"]);
+        assert!(table.contains(", lost unknown"), "{table}");
+        let out = place.join("out");
+        let _ = std::fs::remove_dir_all(&out);
+        output(&["export", rec, "--format", "csv", "-d", out.to_str().unwrap(), "-o", "x"]);
+        let incomplete = std::fs::read_to_string(out.join("x_incomplete.csv")).unwrap();
+        assert!(incomplete.contains("records lost: unknown"), "{incomplete}");
+    };
+    check(rec);
+    assert!(output(&["summary", rec]).1.contains("the recording has no end"));
+    // A copy does not make it known.
+    let copy = place.join("copy");
+    output(&["merge", rec, "-o", copy.to_str().unwrap()]);
+    check(copy.to_str().unwrap());
+    assert!(
+        !output(&["summary", copy.to_str().unwrap()])
+            .1
+            .contains("the recording has no end")
+    );
+}
+
+#[test]
+fn a_screen_shows_what_is_wrong_with_a_recording() {
+    let place = place("wrong-on-screen");
+    let path = place.join("rec");
+    make(&path, &Made::default());
+    let open = |columns: u16, rows: u16| {
+        let words = ["open", path.to_str().unwrap()];
+        Terminal::start(&place, columns, rows, &words, &[])
+    };
+    let whole = open(120, 36).shows("REPLAY");
+    assert!(whole.contains("lost 0") && !whole.contains("NO END"), "{whole}");
+    let bytes = std::fs::read(segment(&path)).unwrap();
+    std::fs::write(segment(&path), &bytes[..bytes.len() / 2]).unwrap();
+    for (columns, rows) in [(80, 24), (120, 36)] {
+        let mut terminal = open(columns, rows);
+        terminal.shows("NO END");
+        // Numbers are drawn twice a second.
+        terminal.shows("lost unknown");
+        terminal.keys("A");
+        terminal.shows("the recording has no end");
+        terminal.keys("9");
+        terminal.shows("lost unknown: a part of the recording");
+    }
+    std::fs::remove_file(path.join("facts.roctop")).unwrap();
+    let mut terminal = open(120, 36);
+    terminal.shows("NO NAMES");
+    terminal.keys("A");
+    terminal.shows("the file of facts is missing");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum Rule {
     Mismatch,
     /// One rank mostly comes last.
     Straggler,
+    /// The recording is not whole.
+    Recording,
 }
 
 impl Rule {
@@ -55,6 +57,7 @@ impl Rule {
             Self::Absent => "missing rank",
             Self::Mismatch => "mismatch",
             Self::Straggler => "straggler",
+            Self::Recording => "recording",
         }
     }
 
@@ -62,7 +65,7 @@ impl Rule {
     pub const fn is_bad(self) -> bool {
         matches!(
             self,
-            Self::Lost | Self::Failed | Self::Hang | Self::Absent | Self::Mismatch
+            Self::Lost | Self::Failed | Self::Hang | Self::Absent | Self::Mismatch | Self::Recording
         )
     }
 }

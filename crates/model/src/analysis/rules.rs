@@ -8,7 +8,7 @@ use super::usage::{Usage, has_kernels};
 use crate::names::Class;
 use crate::table::CLASSES;
 use crate::{LaneKey, Snapshot};
-use roctop_trace::item::{KernelId, Nanos, OperationId, Span, ThreadId};
+use roctop_trace::item::{KernelId, Nanos, OperationId, ProcessId, Span, ThreadId};
 use roctop_trace::units;
 
 /// Number of slices per lane that are inspected for this many lanes.
@@ -22,6 +22,7 @@ const MAX_ALERTS_PER_RULE: usize = 5;
 /// Alerts for a span, most severe first.
 pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     let mut out = Vec::new();
+    faults(snap, &mut out);
     lost(snap, &mut out);
     failed(snap, &mut out);
     hang(snap, &mut out);
@@ -43,21 +44,40 @@ pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     out
 }
 
+fn faults(snap: &Snapshot, out: &mut Vec<Alert>) {
+    for (at, fault) in snap.faults.iter().enumerate() {
+        out.push(Alert {
+            rule: Rule::Recording,
+            about: at as u32,
+            text: fault.text.to_string(),
+            why: "what could be read is shown".into(),
+            weight: f64::MAX,
+            cost: None,
+            evidence: Evidence::Process(ProcessId(0)),
+        });
+    }
+}
+
 fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
-    for row in snap.values.processes.iter().filter(|row| row.lost_total() > 0) {
+    for row in snap.values.processes.iter().filter(|row| row.lost_total().is_any()) {
         let lost = row.lost_total();
-        let reasons = row.lost.iter().filter(|loss| loss.1 > 0);
-        let reasons: Vec<&str> = reasons.map(|(reason, _)| reason.phrase()).collect();
+        let reasons: Vec<&str> = row.losses().map(|(reason, _)| reason.phrase()).collect();
+        let count = match (lost.records, lost.is_least) {
+            (0, true) => "an unknown number of records".into(),
+            (records, true) => format!("≥ {}", units::counted(records, "record", "records")),
+            (records, false) => units::counted(records, "record", "records"),
+        };
+        let of = if row.losses().all(|(reason, _)| reason.is_of_recording()) {
+            "the recording".into()
+        } else {
+            format!("pid {}", row.process.pid)
+        };
         out.push(Alert {
             rule: Rule::Lost,
             about: row.process.id.0,
-            text: format!(
-                "{} of pid {} lost",
-                units::counted(lost, "record", "records"),
-                row.process.pid
-            ),
+            text: format!("{count} of {of} lost"),
             why: format!("{}; counts and totals are lower bounds", reasons.join("; ")),
-            weight: lost as f64,
+            weight: lost.records as f64,
             cost: None,
             evidence: Evidence::Process(row.process.id),
         });

@@ -3,7 +3,7 @@
 use super::id::Id;
 use crate::Mode;
 use crate::snapshot::Snapshot;
-use roctop_trace::item::{LossReason, Nanos, Span};
+use roctop_trace::item::{LossReason, Lost, Nanos, Span};
 use serde::{Deserialize, Serialize};
 
 /// Version of the answers' schema, docs/ask.schema.json.
@@ -154,7 +154,7 @@ impl Basis {
 /// Records that a process lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// Its process id.
+    /// Its process id; 0 for what is about a recording as a whole.
     pub pid: u32,
     /// Why.
     pub reason: LossReason,
@@ -208,11 +208,10 @@ impl Answer {
     /// An answer about a snapshot as a whole, without rows.
     pub fn about(snap: &Snapshot, question: &str) -> Self {
         let lost = snap.values.processes.iter().flat_map(|row| {
-            let losses = row.lost.iter().filter(|loss| loss.1 > 0);
-            losses.map(|&(reason, records)| Loss {
-                pid: row.process.pid,
+            row.losses().map(|(reason, lost)| Loss {
+                pid: if reason.is_of_recording() { 0 } else { row.process.pid },
                 reason,
-                records,
+                records: lost.records,
             })
         });
         let clocks = &snap.values.collectives.clocks;
@@ -249,9 +248,7 @@ impl Answer {
     }
 
     /// Number of records lost.
-    pub fn lost_records(&self) -> u64 {
-        self.lost
-            .iter()
-            .fold(0, |sum: u64, loss| sum.saturating_add(loss.records))
+    pub fn lost_records(&self) -> Lost {
+        Lost::of(self.lost.iter().map(|loss| (loss.reason, loss.records)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Cell, Column, SCHEMA, Unit};
 use crate::Mode;
-use roctop_trace::item::{Nanos, Span};
+use roctop_trace::item::{Lost, Nanos, Span};
 use roctop_trace::units;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -119,7 +119,7 @@ pub fn table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
         printable(&answer.title),
         since(window.span, window.origin),
         answer.basis.word(),
-        answer.lost_records()
+        answer.lost_records().text(|records| records.to_string())
     )?;
     if let Some(asked) = window.asked {
         writeln!(out, "asked for {}", since(asked, window.origin))?;
@@ -229,10 +229,13 @@ pub fn json(answer: &Answer) -> Value {
         .columns
         .iter()
         .map(|column| json!({ "name": column.name, "unit": column.unit.word() }));
-    let lost = answer
-        .lost
-        .iter()
-        .map(|loss| json!({ "pid": loss.pid, "reason": loss.reason.phrase(), "records": loss.records }));
+    let total = answer.lost_records();
+    let lost = answer.lost.iter().map(|loss| {
+        let lost = Lost::of([(loss.reason, loss.records)]);
+        json!({
+            "pid": loss.pid, "reason": loss.reason.phrase(), "records": lost.records, "at_least": lost.is_least,
+        })
+    });
     json!({
         "schema": SCHEMA,
         "question": answer.question,
@@ -253,7 +256,7 @@ pub fn json(answer: &Answer) -> Value {
         },
         "basis": answer.basis.word(),
         "clock_error_ns": answer.clock_error,
-        "lost": { "records": answer.lost_records(), "by_reason": lost.collect::<Vec<_>>() },
+        "lost": { "records": total.records, "at_least": total.is_least, "by_reason": lost.collect::<Vec<_>>() },
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "count": answer.count,

@@ -8,7 +8,7 @@ use super::state::{Job, NodeRow, NodeState, RankRow, STALE};
 use crate::analysis::Rule;
 use crate::fx_hash::FastMap;
 use crate::{Snapshot, Values};
-use roctop_trace::item::{LossReason, Nanos};
+use roctop_trace::item::{LossReason, Lost, Nanos};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -314,11 +314,7 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
 impl JobValues {
     /// A snapshot that shows the job and no program. Its times count from the first second that is known.
     pub fn snapshot(self) -> Snapshot {
-        let lost = self
-            .totals
-            .lost
-            .iter()
-            .fold(0u64, |sum, loss| sum.saturating_add(loss.1));
+        let lost = Lost::of(self.totals.lost.iter().copied());
         let values = Values {
             at: self.at,
             totals: crate::Totals {

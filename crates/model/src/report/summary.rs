@@ -32,15 +32,26 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     writeln!(
         out,
         "{} dispatches ({} of them the run-time's own), {} copies, {} API calls, {} markers, lost {}",
-        totals.dispatches, totals.internal, totals.copies, totals.calls, totals.markers, totals.lost
+        totals.dispatches,
+        totals.internal,
+        totals.copies,
+        totals.calls,
+        totals.markers,
+        totals.lost.text(|records| records.to_string())
     )?;
     if totals.suspect > 0 {
         let text = "kernels and copies have begin and end swapped, or invalid times (these count as untimed)";
         writeln!(out, "  {} {text}", totals.suspect)?;
     }
     for row in &values.processes {
-        for (reason, records) in row.lost.iter().filter(|loss| loss.1 > 0) {
-            writeln!(out, "  process {}: lost {records} ({})", row.process.pid, reason.phrase())?;
+        for (reason, lost) in row.losses() {
+            let of = if reason.is_of_recording() {
+                "recording".into()
+            } else {
+                format!("process {}", row.process.pid)
+            };
+            let lost = lost.text(|records| records.to_string());
+            writeln!(out, "  {of}: lost {lost} ({})", reason.phrase())?;
         }
         for text in &row.incomplete {
             writeln!(out, "  process {}: incomplete: {text}", row.process.pid)?;
@@ -472,15 +483,17 @@ pub fn json(snapshot: &Snapshot) -> Value {
         .map(|row| operation(snapshot, row))
         .collect();
     let processes: Vec<Value> = values.processes.iter().map(process).collect();
+    let lost: Vec<Value> = values.processes.iter().flat_map(losses).collect();
     json!({
         "schema": 1,
         "command": snapshot.title.to_string(),
         "totals": {
             "dispatches": totals.dispatches, "internal_dispatches": totals.internal, "copies": totals.copies,
-            "api_calls": totals.calls, "markers": totals.markers, "lost": totals.lost,
+            "api_calls": totals.calls, "markers": totals.markers,
+            "lost": totals.lost.records, "lost_is_at_least": totals.lost.is_least,
             "suspect_times": totals.suspect,
         },
-        "processes": processes, "kernels": kernels, "copies": copies, "api": api,
+        "lost_by_reason": lost, "processes": processes, "kernels": kernels, "copies": copies, "api": api,
     })
 }
 
@@ -509,6 +522,17 @@ fn operation(snapshot: &Snapshot, row: &ApiRow) -> Value {
     })
 }
 
+/// What was lost, by reason; what is about the recording as a whole has no process.
+fn losses(row: &ProcessRow) -> Vec<Value> {
+    let losses = row.losses().map(|(reason, lost)| {
+        json!({
+            "pid": (!reason.is_of_recording()).then_some(row.process.pid),
+            "reason": reason.phrase(), "records": lost.records, "at_least": lost.is_least,
+        })
+    });
+    losses.collect()
+}
+
 fn process(row: &ProcessRow) -> Value {
     let exit = match row.exit {
         Some((Exit::Code(code), _)) => json!({ "code": code }),
@@ -517,7 +541,7 @@ fn process(row: &ProcessRow) -> Value {
     };
     json!({
         "pid": row.process.pid, "command": row.process.command.to_string(), "exit": exit,
-        "records": row.records, "lost": row.lost_total(),
+        "records": row.records, "lost": row.lost_of_it(),
         "level": row.level.as_ref().map_or(0, |(level, _)| level.number()),
         "level_reason": row.level.as_ref().map(|(_, text)| text.to_string()),
         "incomplete": row.incomplete.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -211,8 +211,16 @@ impl Threshold {
         let lower = self.name.to_lowercase();
         let mut found = Vec::new();
         if self.measure == Measure::Lost {
-            let lost = snapshot.values.totals.lost as f64;
-            return Ok(self.line_if_exceeded("records", lost).into_iter().collect());
+            let lost = snapshot.values.totals.lost;
+            // Of an unknown number, none may be within any limit.
+            if lost.is_least && matches!(self.order, Order::Above | Order::AtLeast) {
+                let lost = lost.text(|records| records.to_string());
+                return Ok(vec![format!("lost is {lost}: {} cannot be ruled out", self.text)]);
+            }
+            return Ok(self
+                .line_if_exceeded("records", lost.records as f64)
+                .into_iter()
+                .collect());
         }
         if matches!(self.measure, Measure::Skew | Measure::Absent) {
             return self.exceeded_by_collectives(snapshot, &lower);

@@ -105,9 +105,10 @@ impl Merged<'_> {
                 take(output);
             })?
         };
-        if let Some(lost) = damage(&replay) {
+        let items = damage(&replay);
+        if !items.is_empty() {
             take(&mut Output {
-                items: vec![lost],
+                items,
                 ..Output::default()
             });
         }

@@ -142,6 +142,7 @@ impl File {
         visitor: &mut dyn FnMut(u64, Head, Content),
     ) -> io::Result<()> {
         let index = self.index()?;
+        let damaged_before = replay.damaged;
         let known: BTreeMap<u64, Entry> = index.iter().flatten().map(|entry| (entry.offset, *entry)).collect();
         let wanted = known.values().filter(|entry| (reading.want)(entry)).copied();
         let mut walk = Walk {
@@ -167,6 +168,7 @@ impl File {
         walk.reach(self.size)?;
         let missing = known.values().filter(|entry| !walk.seen.contains(&entry.offset));
         walk.replay.missing += missing.map(|entry| u64::from(entry.records)).sum::<u64>();
+        walk.replay.is_uncounted |= index.is_none() && walk.replay.damaged > damaged_before;
         Ok(())
     }
 

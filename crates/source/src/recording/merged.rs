@@ -337,12 +337,14 @@ impl RawSink for ShiftedSink<'_> {
 }
 
 /// What damage has cost.
-pub(super) fn damage(replay: &Replay) -> Option<Item> {
-    let records = replay.lost_by_damage();
-    let lost = Item::Lost {
+pub(super) fn damage(replay: &Replay) -> Vec<Item> {
+    let lost = replay.lost_by_damage();
+    let counted = (lost.records > 0).then_some((LossReason::Damaged, lost.records));
+    let uncounted = lost.is_least.then_some((LossReason::Uncounted, 0));
+    let item = |(reason, records)| Item::Lost {
         process: ProcessId(0),
-        reason: LossReason::Damaged,
+        reason,
         records,
     };
-    (records > 0).then_some(lost)
+    counted.into_iter().chain(uncounted).map(item).collect()
 }

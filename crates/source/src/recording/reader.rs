@@ -5,11 +5,13 @@ use super::file::{Content, File, Prepare, Reading, Want};
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
-use super::{DAMAGED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger};
+use super::{
+    DAMAGED, DAMAGED_UNCOUNTED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger,
+};
 use crate::error::{Error, Result};
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
-use roctop_trace::item::{Item, LossReason, ProcessId, Span};
+use roctop_trace::item::{Item, LossReason, Lost, ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use serde::de::DeserializeOwned;
@@ -31,7 +33,7 @@ pub struct Recording {
     machines: Vec<(ProcessId, String)>,
     trigger: Option<Trigger>,
     /// Records that damage had cost the recordings of which this one is a copy.
-    damaged_before: u64,
+    damaged_before: Lost,
     /// On which its blocks are read.
     threads: usize,
 }
@@ -110,7 +112,13 @@ impl Recording {
             trigger: facts
                 .get("trigger")
                 .and_then(|trigger| serde_json::from_value(trigger.clone()).ok()),
-            damaged_before: facts.get(DAMAGED).and_then(serde_json::Value::as_u64).unwrap_or(0),
+            damaged_before: Lost {
+                records: facts.get(DAMAGED).and_then(serde_json::Value::as_u64).unwrap_or(0),
+                is_least: facts
+                    .get(DAMAGED_UNCOUNTED)
+                    .and_then(serde_json::Value::as_bool)
+                    .unwrap_or(false),
+            },
             threads: 1,
         })
     }
@@ -451,8 +459,10 @@ pub struct Replay {
     pub damaged_bytes: u64,
     /// Records in these ranges, according to the indexes.
     pub missing: u64,
+    /// Whether a range is in a file without an index: nothing says how many records it had.
+    pub is_uncounted: bool,
     /// Records that damage had cost the recordings of which it is a copy.
-    pub damaged_before: u64,
+    pub damaged_before: Lost,
     /// Records in segments that were removed because of the size limit.
     pub dropped: u64,
     /// Whether the recording was finished.
@@ -472,47 +482,54 @@ impl Replay {
         }
     }
 
-    /// Records that damage has cost, here and before this was copied; a range of which no index knows the records counts
-    /// as one.
-    pub fn lost_by_damage(&self) -> u64 {
-        let here = if self.damaged > 0 {
-            self.damaged.max(self.missing)
-        } else {
-            0
+    /// Records that damage has cost, here and before this was copied. A recording without its end, or without its facts,
+    /// which also count losses, may have had more.
+    pub fn lost_by_damage(&self) -> Lost {
+        let here = Lost {
+            records: self.missing,
+            is_least: self.is_uncounted || !self.finished || self.nameless,
         };
-        here.saturating_add(self.damaged_before)
+        here.and(self.damaged_before)
+    }
+
+    /// What is wrong with the recording as a whole, in a word and in a sentence.
+    pub fn faults(&self) -> Vec<(&'static str, &'static str)> {
+        let no_end = (
+            "NO END",
+            "the recording has no end: it was not finished, or was cut off ('roctop recover' adds what the session's rings \
+still hold)",
+        );
+        let no_facts = (
+            "NO NAMES",
+            "the file of facts is missing: kernels, calls and agents have no names, and times are raw",
+        );
+        [(!self.finished, no_end), (self.nameless, no_facts)]
+            .into_iter()
+            .filter_map(|(is_so, fault)| is_so.then_some(fault))
+            .collect()
     }
 
     /// Warnings about a recording, or about several that were read as one.
     pub fn warnings(&self, name: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.damaged > 0 {
-            let missing = if self.missing > 0 {
-                format!(" with {} records", self.missing)
-            } else {
-                String::new()
+            let missing = Lost {
+                records: self.missing,
+                is_least: self.is_uncounted,
             };
             lines.push(format!(
-                "{name}: {} damaged {} ({} bytes{missing}) skipped",
+                "{name}: {} damaged {} ({} bytes with {}) skipped",
                 self.damaged,
                 if self.damaged == 1 { "range" } else { "ranges" },
-                self.damaged_bytes
-            ));
-        } else if !self.finished {
-            lines.push(format!(
-                "{name}: the recording was not finished; what was written is shown ('roctop recover' completes it while the \
-session's rings are there)"
+                self.damaged_bytes,
+                records(missing)
             ));
         }
-        if self.damaged_before > 0 {
+        lines.extend(self.faults().into_iter().map(|(_, text)| format!("{name}: {text}")));
+        if self.damaged_before.is_any() {
             lines.push(format!(
-                "{name}: it is a copy of damaged recordings, where {} or more records were lost",
-                self.damaged_before
-            ));
-        }
-        if self.nameless {
-            lines.push(format!(
-                "{name}: the file of facts is missing: kernels, calls and agents have no names, and times are raw"
+                "{name}: it is a copy of damaged recordings, which lost {}",
+                records(self.damaged_before)
             ));
         }
         if self.dropped > 0 {
@@ -530,10 +547,21 @@ session's rings are there)"
         self.damaged += other.damaged;
         self.damaged_bytes += other.damaged_bytes;
         self.missing = self.missing.saturating_add(other.missing);
-        self.damaged_before = self.damaged_before.saturating_add(other.damaged_before);
+        self.is_uncounted |= other.is_uncounted;
+        self.damaged_before = self.damaged_before.and(other.damaged_before);
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
         self.nameless |= other.nameless;
+    }
+}
+
+/// Missing records in words.
+fn records(lost: Lost) -> String {
+    match (lost.records, lost.is_least) {
+        (0, true) => "an unknown number of records".into(),
+        (_, true) => format!("{} or more records", lost.records),
+        (1, false) => "1 record".into(),
+        (_, false) => format!("{} records", lost.records),
     }
 }
 

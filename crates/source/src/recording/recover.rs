@@ -263,7 +263,8 @@ impl RecoverySink {
             if missing > 0 {
                 let tid = ring.last.map_or(0, |(_, thread)| thread.tid);
                 let thread = Thread { index: *index, tid };
-                self.recorder.take(process, &Raw::Lost(thread, LossReason::Overwritten, missing));
+                self.recorder
+                    .take(process, &Raw::Lost(thread, LossReason::Overwritten, missing));
                 ring.lost += missing;
             }
         }

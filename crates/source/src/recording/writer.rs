@@ -6,12 +6,12 @@ use super::history::Written;
 use super::packing::{Packed, Packers};
 use super::payload;
 use super::segment::Segments;
-use super::{DAMAGED, FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
+use super::{DAMAGED, DAMAGED_UNCOUNTED, FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::{LossReason, ProcessId};
+use roctop_trace::item::{LossReason, Lost, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
@@ -162,14 +162,17 @@ impl Recorder {
     }
 
     /// Notes in the manifest how many records damage has cost the recordings of which this is a copy.
-    pub(super) fn note_damage(&self, records: u64) -> Result<()> {
-        if records == 0 {
+    pub(super) fn note_damage(&self, lost: Lost) -> Result<()> {
+        if !lost.is_any() {
             return Ok(());
         }
         let path = self.path.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(Error::io("cannot read", &path))?;
         let mut manifest: serde_json::Value = serde_json::from_str(&text).map_err(Error::damaged(&path))?;
-        manifest[DAMAGED] = records.into();
+        manifest[DAMAGED] = lost.records.into();
+        if lost.is_least {
+            manifest[DAMAGED_UNCOUNTED] = true.into();
+        }
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
         // The manifest is there, whole, at each moment.
         let next = self.path.join(NEXT_MANIFEST);

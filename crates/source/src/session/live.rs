@@ -628,7 +628,8 @@ impl Sink for Forward<'_> {
     }
     fn lost(&mut self, thread: Thread, records: u64) {
         if !self.is_late {
-            self.sink.take(self.process, &Raw::Lost(thread, LossReason::Overwritten, records));
+            self.sink
+                .take(self.process, &Raw::Lost(thread, LossReason::Overwritten, records));
         }
     }
 }

@@ -106,7 +106,14 @@ pub(super) fn status(asking: &mut Asking<'_>) {
         ("Copies", Unit::Count, count(totals.copies)),
         ("Calls", Unit::Count, count(totals.calls)),
         ("Markers", Unit::Count, count(totals.markers)),
-        ("Lost", Unit::Count, count(totals.lost)),
+        (
+            "Lost",
+            Unit::Count,
+            match (totals.lost.records, totals.lost.is_least) {
+                (0, true) => Cell::None,
+                (records, _) => count(records),
+            },
+        ),
         ("Records_per_Second", Unit::PerSecond, Cell::Number(values.rate)),
         ("Alerts", Unit::Count, count(alerts.len() as u64)),
         ("Timing_Level", Unit::Number, count(level.into())),

@@ -10,7 +10,8 @@ use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
 use roctop_model::analysis::{Alert, Evidence, LoggedAlert, Rule};
-use roctop_model::{LaneKey, ProcessRow, Snapshot};
+use roctop_model::snapshot::ProcessRow;
+use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, LossReason, Nanos, OperationId};
 use roctop_trace::units;
 
@@ -71,6 +72,10 @@ const fn meaning(rule: Rule, reason: LossReason) -> (&'static str, &'static str)
             "The ranks do not call the same collectives in the same order, or a recording does not belong to the others.",
             "K names the rank and what the others called. Results are wrong or the job hangs even if this call returned.",
         ),
+        Rule::Recording => (
+            "Its roctop was killed, or files of it were removed, changed or cut off afterwards.",
+            "roctop recover adds what the session's rings still hold. Else look for another copy of the recording.",
+        ),
         Rule::Straggler => (
             "The same rank comes last again and again; the others spend the time in the collective.",
             "See what it does in that time (K, lower pane): its share of the work, its input, its clock, or its CPU.",
@@ -116,6 +121,10 @@ const fn loss(reason: LossReason) -> (&'static str, &'static str) {
         LossReason::Removed => (
             "The recording reached the size limit (--max-size), and its oldest records were removed.",
             "Record with a greater limit.",
+        ),
+        LossReason::Uncounted => (
+            "The end of the recording is missing: its roctop was killed, or files were cut off or changed afterwards.",
+            "roctop recover adds what the session's rings still hold, until /dev/shm is cleared.",
         ),
     }
 }

@@ -372,7 +372,7 @@ fn estimated(scene: &Scene<'_>) -> &'static str {
 pub(crate) fn panel(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rank: u8) -> Option<Row> {
     let all = KernelTable::all(scene);
     let rows = table::sorted::<KernelTable>(scene).len();
-    let bound = if scene.snap.values.totals.lost > 0 {
+    let bound = if scene.snap.values.totals.lost.is_any() {
         "≥ after loss   "
     } else {
         ""

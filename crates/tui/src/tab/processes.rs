@@ -127,7 +127,7 @@ impl Table for ProcessTable {
             name: "Lost",
             width: 8,
             rank: 1,
-            worth: |row, scene| Worth::whole(source(row, scene).lost_total()),
+            worth: |row, scene| Worth::whole(source(row, scene).lost_of_it()),
             text: Shown::Count,
         },
         Column {
@@ -235,7 +235,7 @@ impl Table for ProcessTable {
     }
 
     fn role(row: &Row, scene: &Scene<'_>) -> Role {
-        if source(row, scene).lost_total() > 0 {
+        if source(row, scene).lost_of_it() > 0 {
             Role::Bad
         } else {
             Role::Text
@@ -302,14 +302,14 @@ const MIN_SAID: u16 = 4;
 fn said(scene: &Scene<'_>, room: u16) -> Vec<(String, Role)> {
     let values = &scene.snap.values;
     let mut lines: Vec<(String, Role)> = Vec::new();
-    for row in values.processes.iter().filter(|row| row.lost_total() > 0) {
-        for (why, count) in &row.lost {
-            let text = format!(
-                "pid {:<8} lost {:>8}: {}",
-                row.process.pid,
-                units::count(*count),
-                why.phrase()
-            );
+    for row in &values.processes {
+        for (why, lost) in row.losses() {
+            let of = if why.is_of_recording() {
+                "recording".into()
+            } else {
+                format!("pid {}", row.process.pid)
+            };
+            let text = format!("{of:<12} lost {:>8}: {}", lost.text(units::count), why.phrase());
             lines.push((text, Role::Bad));
         }
     }

@@ -286,7 +286,7 @@ fn idle_place(scene: &Scene<'_>, agent: Option<AgentId>) -> String {
 pub(crate) fn measured(scene: &Scene<'_>, range: Span) -> Vec<Line> {
     let snap = scene.snap;
     let measure = usage::measure(snap, range);
-    let bound = if snap.values.totals.lost > 0 { "≥" } else { "" };
+    let bound = if snap.values.totals.lost.is_any() { "≥" } else { "" };
     if !measure.is_whole {
         return estimated(snap, range, bound);
     }

@@ -95,10 +95,11 @@ struct Part {
 fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     let (large, totals) = (size == Size::Large, latest.values.totals);
     let part = |text: String, role, rank| Part { text, role, rank };
-    let lost = format!("lost {}", units::count(totals.lost));
-    let mut parts = vec![match totals.lost {
-        0 => part(lost, Role::Muted, 3),
-        _ => part(lost, Role::Bad, 1),
+    let lost = format!("lost {}", totals.lost.text(units::count));
+    let mut parts = vec![if totals.lost.is_any() {
+        part(lost, Role::Bad, 1)
+    } else {
+        part(lost, Role::Muted, 3)
     }];
     // Whatever mode changes how the program runs is said on every view.
     if let Some(what) = counters::perturbs(latest) {
@@ -109,6 +110,9 @@ fn parts(scene: &Scene<'_>, latest: &Snapshot, size: Size) -> Vec<Part> {
     }
     if latest.values.processes.iter().any(|row| !row.incomplete.is_empty()) {
         parts.push(part("▲ INCOMPLETE".into(), Role::Warn, 1));
+    }
+    for fault in latest.faults.iter().filter(|fault| !fault.word.is_empty()) {
+        parts.push(part(format!("▲ {}", fault.word), Role::Warn, 1));
     }
     if scene.ui.prefs.detached.is_uncollected {
         parts.push(part("▲ NOT COLLECTED".into(), Role::Warn, 1));
