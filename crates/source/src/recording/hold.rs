@@ -465,7 +465,7 @@ impl RawSink for Hold {
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let (owner, mut rest) = (Owner::of(process.0, thread), slots);
-        while let (Some(bytes), later) = self.waiting.records(owner, rest) {
+        while let (Some((owner, bytes)), later) = self.waiting.records(owner, rest) {
             self.flush_facts(process.0);
             self.push(Kind::RECORDS, owner, &bytes, self.flushed);
             rest = later;

@@ -451,7 +451,7 @@ impl RawSink for Recorder {
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
         let (owner, mut rest) = (Owner::of(process.0, thread), slots);
-        while let (Some(bytes), later) = self.waiting.records(owner, rest) {
+        while let (Some((owner, bytes)), later) = self.waiting.records(owner, rest) {
             self.flush_facts(process.0);
             self.write_records(owner, bytes);
             rest = later;
@@ -519,7 +519,10 @@ mod tests {
                 recorder.records(ProcessId(0), thread, &calls(round * 3000, 1000 * u64::from(index + 1)));
             }
             recorder.take(ProcessId(0), &Raw::Text(round as u32 + 1, b"a kernel"));
-            recorder.take(ProcessId(0), &Raw::Lost(Thread { index: 1, tid: 8 }, LossReason::Overwritten, round));
+            recorder.take(
+                ProcessId(0),
+                &Raw::Lost(Thread { index: 1, tid: 8 }, LossReason::Overwritten, round),
+            );
             if round % 7 == 0 {
                 recorder.take(ProcessId(0), &Raw::Counters(&[round; 8]));
             }
@@ -549,6 +552,45 @@ mod tests {
         for threads in [0, 1, 3] {
             assert!(files_of(&path, Some(threads)) == expected);
         }
+    }
+
+    /// Thread ids and record numbers of a recording, as they are read.
+    #[derive(Default)]
+    struct Numbers(Vec<(u32, u32)>);
+
+    impl RawSink for Numbers {
+        fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
+            if let Raw::Record(thread, slots) = raw {
+                self.0.push((thread.tid, Head(slots[0][0]).ordinal()));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_a_ring_are_written_by_age_and_not_by_id() {
+        let path = std::env::temp_dir().join(format!("roctop-ring-age-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let mut recorder = Recorder::copy(&path, &["app".into()], &Origin::default()).unwrap();
+        recorder.take(ProcessId(0), &Raw::Header(&Header::default()));
+        let mut expected = Vec::new();
+        // The thread ids of the machine start again behind the first; the last fills a block at once.
+        for (tid, count) in [(4_194_303, 40), (301, 50), (300, 30_000)] {
+            let first = expected.len() as u64;
+            let mut slots = calls(first, count);
+            for (number, slot) in (first..).zip(&mut slots) {
+                slot[0] = Head(slot[0]).with_ordinal(number).0;
+                expected.push((tid, number as u32));
+            }
+            recorder.records(ProcessId(0), Thread { index: 1, tid }, &slots);
+        }
+        recorder.finish().unwrap();
+        let mut found = Numbers::default();
+        super::super::Recording::open(&path)
+            .unwrap()
+            .deliver(&mut found)
+            .unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(found.0 == expected, "{} of {}", found.0.len(), expected.len());
     }
 
     #[test]
