@@ -182,8 +182,9 @@ impl Ingest {
     ) -> Result<Self> {
         let naming = match (symbols, &store, &asked) {
             (Symbols::Recorded, ..) => Naming::Always,
-            // A screen shows names.
+            // A screen shows names, and so do answers.
             (Symbols::Shown, Some(_), None) => Naming::WhileRunning,
+            (Symbols::Shown, Some(_), Some(_)) => Naming::WhenAsked,
             (Symbols::Shown, ..) => Naming::Never,
         };
         let (sender, messages) = channel();
@@ -218,7 +219,7 @@ impl Ingest {
         let sites = sites::start(
             stack_files.clone(),
             drains,
-            naming,
+            (naming, asked.clone()),
             BatchSender {
                 batches: batches.clone(),
                 waiting: waiting.clone(),

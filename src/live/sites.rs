@@ -9,6 +9,7 @@ mod reading;
 use self::python::{CFrame, Merged, Python, merge};
 use self::reading::{Message, Reading};
 use super::ingest::BatchSender;
+use crate::ask::server::Asked;
 use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use crate::session::StackFile;
@@ -30,6 +31,8 @@ use std::thread::JoinHandle;
 const UNWOUND_AT_ONCE: usize = 256;
 /// Maximum number of frames named in one round: new sites wait meanwhile.
 const NAMED_AT_ONCE: usize = 512;
+/// Frames that wait for the first question; later ones have no name.
+const MAX_UNNAMED: usize = 1 << 18;
 /// Frames with a name that are remembered.
 const MAX_NAMED: usize = 1 << 18;
 
@@ -51,6 +54,8 @@ pub(super) enum Naming {
     /// None: a recording has build-ids and offsets.
     #[default]
     Never,
+    /// From the first question on, those for which there is time until the end.
+    WhenAsked,
     /// Those for which there is time until the end.
     WhileRunning,
     /// All.
@@ -62,7 +67,7 @@ pub(super) enum Naming {
 pub(super) fn start(
     files: StackFiles,
     drains: Receiver<()>,
-    naming: Naming,
+    (naming, asked): (Naming, Option<Asked>),
     sending: BatchSender,
 ) -> Result<JoinHandle<()>> {
     let (read, received) = channel();
@@ -70,7 +75,7 @@ pub(super) fn start(
     let to_unwind = waiting.clone();
     std::thread::Builder::new()
         .name("stacks".into())
-        .spawn(move || reading::run(&files, &drains, &read, &waiting))?;
+        .spawn(move || reading::run(&files, &drains, asked, &read, &waiting))?;
     let thread = std::thread::Builder::new().name("sites".into()).spawn(move || {
         // It never competes with the program.
         let _ = rustix::process::nice(10);
@@ -301,6 +306,8 @@ struct CallSites {
     named: HashMap<FrameKey, Vec<Line>>,
     /// Frames that wait for a name, by module, with the processes that have them.
     unnamed: BTreeMap<ModuleId, BTreeMap<u64, Vec<ProcessId>>>,
+    /// Number of these, once for each process.
+    unnamed_count: usize,
 }
 
 impl CallSites {
@@ -312,11 +319,14 @@ impl CallSites {
             names: Names::default(),
             named: HashMap::new(),
             unnamed: BTreeMap::new(),
+            unnamed_count: 0,
         }
     }
 
     fn take(&mut self, message: Message) {
         match message {
+            Message::Asked if self.naming == Naming::WhenAsked => self.naming = Naming::WhileRunning,
+            Message::Asked => {}
             Message::New(number, process, pid) => drop(self.sources.insert(number, Source::new(process, pid))),
             Message::Entry(number, entry) => {
                 if let Some(source) = self.sources.get_mut(&number) {
@@ -338,7 +348,7 @@ impl CallSites {
 
     /// Unwinds some of what was read; waits for it if there is nothing else to do. True after the last.
     fn take_all(&mut self, received: &Receiver<Message>, waiting: &AtomicUsize) -> bool {
-        let is_idle = self.unnamed.is_empty();
+        let is_idle = self.unnamed.is_empty() || self.naming == Naming::WhenAsked;
         for at in 0..UNWOUND_AT_ONCE {
             let next = match at {
                 0 if is_idle => received.recv().map_err(|_| TryRecvError::Disconnected),
@@ -366,9 +376,10 @@ impl CallSites {
             for frame in frames.filter(|_| self.naming != Naming::Never) {
                 if let Some(lines) = self.named.get(&frame) {
                     facts.push(names_of(frame, lines));
-                } else {
+                } else if self.naming != Naming::WhenAsked || self.unnamed_count < MAX_UNNAMED {
                     let waiting = self.unnamed.entry(frame.0).or_default();
                     waiting.entry(frame.1).or_default().push(source.process);
+                    self.unnamed_count += 1;
                 }
             }
             if !facts.is_empty() {
@@ -378,8 +389,11 @@ impl CallSites {
         self.sources.retain(|_, source| !source.is_over);
     }
 
-    /// Names some frames of one file; false when none is left.
+    /// Names some frames of one file; false when none is left, or nobody has asked yet.
     fn name(&mut self, batch: &mut Batch) -> bool {
+        if self.naming == Naming::WhenAsked {
+            return false;
+        }
         let Some(mut first) = self.unnamed.first_entry() else {
             return false;
         };
@@ -395,6 +409,7 @@ impl CallSites {
         let lines = self.lines(id, &offsets);
         for ((offset, processes), lines) in these.into_iter().zip(lines) {
             let fact = names_of((id, offset), &lines);
+            self.unnamed_count = self.unnamed_count.saturating_sub(processes.len());
             for process in processes {
                 batch.take(process, &Raw::Sites(std::slice::from_ref(&fact)));
             }

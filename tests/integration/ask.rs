@@ -278,6 +278,43 @@ fn a_recorded_session_answers_from_the_first_question_on() {
     assert!(all > counted && counted > 0, "{all} {counted}");
 }
 
+/// Call paths of an answer: their ids and texts, without the signs that depend on what was recorded until then.
+fn sites_of(answer: &Value) -> BTreeMap<String, String> {
+    let site = |row: &Value| {
+        let text = row["values"]["Site"].as_str().unwrap();
+        let text = text.split(" ← ").next().unwrap().trim_start_matches("≈ ");
+        (row["id"].as_str().unwrap().to_owned(), text.to_owned())
+    };
+    rows(answer).iter().map(site).collect()
+}
+
+#[test]
+fn sites_of_a_recorded_session_are_those_of_its_recording() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("ask-sites");
+    let recording = place.join("rec");
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let mut command = rig.command(&place, &options, &["sites", "1000000"]);
+    let running = Running::of(command.env("ROCTOP_CONFIG", "/dev/null"));
+    // The program copies the stack of each site once, long before the first question.
+    let began = Instant::now();
+    let calls = place.join("rec/segment-000001.roctop");
+    while std::fs::metadata(&calls).map_or(0, |file| file.len()) < 1 << 20 {
+        assert!(began.elapsed() < Duration::from_mins(1), "nothing is recorded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let is_named = |site: &String| !site.contains("+0x") && !site.contains("not known");
+    let answer = ask_until(&running, "top sites limit 10000", |answer| {
+        let sites = sites_of(answer);
+        sites.len() > 20 && sites.values().filter(|site| is_named(site)).count() > sites.len() / 2
+    });
+    drop(running);
+    let (of_session, of_recording) = (sites_of(&answer), sites_of(&asked(&recording, "top sites limit 10000")));
+    for (id, site) in &of_session {
+        assert_eq!(of_recording.get(id), Some(site), "{id}");
+    }
+}
+
 #[test]
 fn a_program_that_was_killed_says_what_hung() {
     let Some(rig) = rig() else { return };

@@ -6,6 +6,7 @@
 mod torch;
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use super::fx_hash::FastMap;
@@ -172,6 +173,40 @@ impl Sites {
     /// Whether [`Sites::settle`] has something to do.
     pub const fn is_unsettled(&self) -> bool {
         self.has_new_names
+    }
+
+    /// A path without names: the files, by build-id if they have one, and the offsets of its frames.
+    pub fn identity(&self, path: PathId) -> String {
+        let Some(known) = self.path(path) else {
+            return String::new();
+        };
+        let mut text = format!("{:?}", known.end);
+        for frame in &*known.frames {
+            let file = self.module(*frame);
+            let (id, path) = file.map_or((&[][..], ""), |file| (&file.build_id, &file.path));
+            text.push('\n');
+            if id.is_empty() {
+                text += path;
+            }
+            for byte in id {
+                let _ = write!(text, "{byte:02x}");
+            }
+            let _ = write!(text, "+{:x}", frame.offset);
+        }
+        text
+    }
+
+    /// Number of paths whose caller has no name: because nobody has looked for it yet, and because there is none.
+    pub fn unnamed_callers(&self) -> (usize, usize) {
+        let callers = (0..self.paths.len()).filter_map(|path| self.caller(PathId(path as u32)));
+        let unnamed = callers.filter(|(frame, line)| line.function.is_empty() && frame.module != NO_MODULE);
+        unnamed.fold((0, 0), |(waiting, without), (frame, _)| {
+            if self.names.contains_key(&frame) {
+                (waiting, without + 1)
+            } else {
+                (waiting + 1, without)
+            }
+        })
     }
 
     /// All functions of a path, innermost first, as one text.

@@ -282,12 +282,34 @@ impl Asking<'_> {
                 _ => "Is_estimate 1: of the launches that are still kept, in proportion",
             });
         }
+        if top == Top::Sites {
+            self.note_names();
+        }
         if top == Top::Collectives {
             for waiting in &self.snap.values.collectives.waiting {
                 self.answer.notes.push(words::missing(&self.snap, waiting));
             }
         }
         Ok(())
+    }
+
+    /// Notes why call paths have no names.
+    fn note_names(&mut self) {
+        let (waiting, without) = self.snap.sites.unnamed_callers();
+        let paths = |count: usize| units::counted(count as u64, "call path has", "call paths have");
+        if waiting > 0 {
+            let again = if self.snap.is_running() {
+                "names are looked for from the first question on: ask again"
+            } else {
+                "nobody looked for them"
+            };
+            self.note(format!("{} no name yet; {again}", paths(waiting)));
+        }
+        if without > 0 {
+            let why = "their files have no symbols, were replaced, or are not on this machine; 'roctop record --symbols' keeps \
+                       names in the recording";
+            self.note(format!("{} no name: {why}", paths(without)));
+        }
     }
 
     /// Where a column of a list stands.

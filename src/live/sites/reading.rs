@@ -2,6 +2,7 @@
 //! than a second of new sites.
 
 use super::{Found, StackFiles};
+use crate::ask::server::Asked;
 use crate::item::ProcessId;
 use crate::session::StackFile;
 use roctop_ring::sites::{Counter, Entry, Reader};
@@ -19,6 +20,8 @@ const MAX_WAITING: usize = 64 << 20;
 
 /// What was read.
 pub(super) enum Message {
+    /// Somebody asked a question: names are wanted.
+    Asked,
     /// A process has a stack file. Number, process, process id.
     New(u32, ProcessId, u32),
     /// An entry of the file with this number.
@@ -110,8 +113,14 @@ pub(super) const fn size(entry: &Entry) -> usize {
 }
 
 /// Reads at each drain of the rings until the sender of `drains` is dropped, and then what is left. `waiting` are the bytes that were sent; who
-/// receives subtracts what was unwound.
-pub(super) fn run(files: &StackFiles, drains: &Receiver<()>, sending: &Sender<Message>, waiting: &AtomicUsize) {
+/// receives subtracts what was unwound. The first question is passed on.
+pub(super) fn run(
+    files: &StackFiles,
+    drains: &Receiver<()>,
+    mut asked: Option<Asked>,
+    sending: &Sender<Message>,
+    waiting: &AtomicUsize,
+) {
     let mut reading = Reading::default();
     let mut is_new = false;
     loop {
@@ -137,6 +146,9 @@ pub(super) fn run(files: &StackFiles, drains: &Receiver<()>, sending: &Sender<Me
             // At the end all is read: nothing is overwritten any more, and no stack file has more than this.
             sending.send(message).is_ok() && (is_last || before + bytes < MAX_WAITING)
         };
+        if asked.take_if(|asked| asked.load(Ordering::Relaxed)).is_some() {
+            send(Message::Asked);
+        }
         for file in new {
             reading.add(file, &mut send);
         }

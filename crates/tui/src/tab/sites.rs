@@ -514,6 +514,14 @@ impl Table for SiteTable {
         }
     }
 
+    /// A call path has its names later than its frames, or not at all.
+    fn identity(row: &Row, scene: &Scene<'_>) -> Option<String> {
+        match &row.group {
+            None => row.path.map(|path| scene.snap.sites.identity(path)),
+            Some(_) => None,
+        }
+    }
+
     fn target(row: &Row, _: &Scene<'_>) -> Target {
         row.kernel()
             .map_or(Target::Nowhere("no kernel was launched from here"), |id| {

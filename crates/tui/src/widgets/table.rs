@@ -85,6 +85,10 @@ pub(crate) trait Table {
     }
     /// Identity of a row.
     fn key(row: &Self::Row) -> u64;
+    /// What ids of a row are made from, if not from what it is called.
+    fn identity(_row: &Self::Row, _scene: &Scene<'_>) -> Option<String> {
+        None
+    }
     /// Whether a row's text in the flexible column may cover the cells without a value that follow it.
     fn runs_on(_row: &Self::Row) -> bool {
         false
@@ -244,7 +248,8 @@ pub(crate) fn answer_rows<T: Table>(
 ) -> Vec<AnswerRow> {
     let columns = answer_columns::<T>(scene, shown);
     // Rows of one name have the order of their identities.
-    let mut names: Vec<(u64, String)> = rows.iter().map(|row| (T::key(row), name::<T>(row, scene))).collect();
+    let name = |row| T::identity(row, scene).unwrap_or_else(|| name::<T>(row, scene));
+    let mut names: Vec<(u64, String)> = rows.iter().map(|row| (T::key(row), name(row))).collect();
     names.sort_unstable();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let numbered = names.into_iter().map(|(key, name)| {
