@@ -214,7 +214,7 @@ impl SessionDir {
 pub struct Found {
     /// Its directory.
     pub path: PathBuf,
-    /// Pid and command line of its processes.
+    /// Pid and command line of its processes, oldest first.
     pub processes: Vec<(u32, String)>,
 }
 
@@ -346,8 +346,11 @@ fn processes_of(session: &Path) -> Vec<(u32, String)> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|e| e == RING));
     let readers = rings.filter_map(|path| Reader::open(open_ring(&path).ok()?).ok());
-    let firsts = readers.filter(|reader| reader.header().ordinal == 0);
+    let mut firsts: Vec<Reader<File>> = readers.filter(|reader| reader.header().ordinal == 0).collect();
+    // A directory lists files in any order, and a process id says nothing about the age of its process.
+    firsts.sort_by_key(|reader| reader.header().created);
     firsts
+        .iter()
         .map(|reader| (reader.header().pid, reader.header().command.clone()))
         .collect()
 }
@@ -368,6 +371,9 @@ fn open_ring(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roctop_ring::layout::{Header, Spec};
+    use roctop_ring::map::RingFile;
+    use roctop_ring::session::ring_name;
 
     #[test]
     fn sessions_without_rings_do_not_stay() {
@@ -409,6 +415,35 @@ mod tests {
         drop(lock);
         std::fs::remove_dir_all(&path).unwrap();
         assert!(!is_over(&path), "what cannot be read is not over");
+    }
+
+    #[test]
+    fn processes_of_a_session_are_listed_by_age() {
+        let session = SessionDir::create().unwrap();
+        let spec = Spec {
+            ordinal: 0,
+            rings: vec![64],
+            facts: 16,
+            strings: 16,
+            string_bytes: 256,
+        };
+        // The process ids of the machine start again behind the first.
+        let pids = [4_194_303, 302, 301, 4000];
+        let files: Vec<RingFile> = (1u64..)
+            .zip(pids)
+            .map(|(created, pid)| {
+                let header = Header {
+                    pid,
+                    created,
+                    ..Header::default()
+                };
+                RingFile::create(session.path(), &ring_name(pid, 1, 0), &spec, header).unwrap()
+            })
+            .collect();
+        let found: Vec<u32> = processes_of(session.path()).into_iter().map(|known| known.0).collect();
+        assert_eq!(found, pids);
+        drop(files);
+        session.remove().unwrap();
     }
 
     #[test]
