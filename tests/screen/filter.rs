@@ -79,6 +79,56 @@ fn launches_that_pass_are_counted_again() {
     }
 }
 
+/// Three launches of 100 µs on each of a hundred streams.
+fn many_streams(slices: usize) -> Arc<Snapshot> {
+    let mut store = Store::new(Options {
+        slices,
+        ..Options::default()
+    });
+    store.apply(&Item::Kernel(Kernel {
+        id: KernelId(0),
+        name: "gemm".into(),
+        mangled: "gemm".into(),
+        ..Kernel::default()
+    }));
+    for number in 0..100 {
+        store.apply(&Item::Stream(Stream {
+            id: StreamId(number),
+            number,
+            ..Stream::default()
+        }));
+    }
+    for number in 0..300 {
+        let begin = 1_000_000_000 + u64::from(number) * 1_000 * MICROSECOND;
+        store.apply(&Item::Dispatch(Dispatch {
+            kernel: KernelId(0),
+            stream: Some(StreamId(number % 100)),
+            span: Span {
+                begin,
+                end: begin + 100 * MICROSECOND,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    store.snapshot(Fresh::All)
+}
+
+#[test]
+fn streams_beyond_those_counted_apart_are_filtered_too() {
+    let all = many_streams(1_000_000);
+    for (filter, numbers) in [
+        ("stream=3", "gemm 3 300 µs"),
+        ("stream=90", "gemm 3 300 µs"),
+        ("stream<90", "gemm 270 27.0 ms"),
+        ("stream=100", "no row"),
+    ] {
+        let row = first_row(&all, filter);
+        assert!(row.contains(numbers) && !row.contains('≈'), "{filter}: {row}");
+    }
+    let row = first_row(&many_streams(128), "stream<90");
+    assert!(row.contains("gemm ≈2"), "{row}");
+}
+
 #[test]
 fn panes_of_a_kernel_say_what_they_are_of() {
     let all = launches(1_000_000);

@@ -41,6 +41,20 @@ pub struct KernelStat {
     pub shapes: u32,
 }
 
+impl KernelStat {
+    /// Whether some launches ran in places without a cell: it ran in very many.
+    pub fn has_other_places(&self) -> bool {
+        self.cells.iter().any(Cell::is_of_others)
+    }
+}
+
+impl Cell {
+    /// Whether it is the cell that further places share.
+    pub const fn is_of_others(&self) -> bool {
+        self.place == SHARED_CELL
+    }
+}
+
 /// Buffered values of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {

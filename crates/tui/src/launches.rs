@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::filterable::{OfSite, SliceSubject};
 use crate::relation::{Anchors, Kind};
+use crate::tally::asks_more;
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
@@ -241,7 +242,7 @@ pub(crate) fn count_text(stat: &Stat, is_estimate: bool) -> String {
 
 /// Whether numbers may be estimates: the filter asks for what is not counted for good.
 pub(crate) fn may_estimate(scene: &Scene<'_>, kind: Kind) -> bool {
-    !scene.ui.filter.asks_only(|field| kind.is_counted_by(field)) || relation(scene, kind).is_some()
+    asks_more(scene.snap, &scene.ui.filter, kind) || relation(scene, kind).is_some()
 }
 
 /// Those of a row whose durations pass a filter that asks for durations alone, by the row's histogram.
@@ -354,7 +355,7 @@ fn count(scene: &Scene<'_>, kind: Kind) -> Launches {
     {
         found = collect(scene, kind, |key, slice| anchors.belongs(kind, key, slice));
         found.related = Some(anchors);
-    } else if kind != Kind::Ranges && !filter.asks_only(|field| kind.is_counted_by(field)) {
+    } else if kind != Kind::Ranges && asks_more(snap, filter, kind) {
         found.whole = whole(scene).map(|counting| (kind, counting.clone()));
     }
     let differs = |field: Field| field.is_of_each() && !matches!(field, Field::Site | Field::File);

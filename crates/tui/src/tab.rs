@@ -65,6 +65,7 @@ use super::Size;
 use super::key::Key;
 use super::launches;
 use super::relation::Kind;
+use super::tally;
 use super::views::{View, views};
 use super::widgets::list::{List, ListOf};
 use super::widgets::table::{Scene, Table as _};
@@ -346,7 +347,7 @@ pub(crate) fn use_of_filter(scene: &Scene<'_>) -> Option<Cow<'static, str>> {
         return Some(relation.into());
     }
     let words = match kind {
-        _ if filter.asks_only(|field| kind.is_counted_by(field)) => return None,
+        _ if !tally::asks_more(scene.snap, filter, kind) => return None,
         Kind::Kernels => "each launch",
         Kind::Calls => "each call",
         Kind::Copies => "each copy",

@@ -8,7 +8,7 @@ use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject, R
 use crate::relation::Kind;
 use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::sites::SiteWork;
-use roctop_model::snapshot::Loading;
+use roctop_model::snapshot::{KernelRow, Loading};
 use roctop_model::table::{Copied, Placement, Route, is_untimed};
 use roctop_model::tally::Tally;
 use roctop_model::{Mode, Snapshot, kernel_counters};
@@ -31,11 +31,25 @@ pub struct Plan {
 /// Whether a filter asks a recording for more than the screen counts from memory.
 pub fn is_wanted(snap: &Snapshot, filter: &Filter) -> bool {
     let totals = &snap.values.totals;
-    let asks_more = |kind: Kind| !filter.asks_only(|field| kind.is_counted_by(field));
+    let asks_more = |kind: Kind| asks_more(snap, filter, kind);
     snap.mode == Mode::Replay
         && snap.loading == Loading::Done
         && (asks_more(Kind::Kernels) || totals.copies > 0 && asks_more(Kind::Copies))
         && totals.calls + totals.dispatches + totals.copies > MAX_KEPT
+}
+
+/// Whether a filter asks for more than the rows of a kind count for good.
+pub(crate) fn asks_more(snap: &Snapshot, filter: &Filter, kind: Kind) -> bool {
+    let has_others = |row: &KernelRow| row.numbers.has_other_places();
+    !filter.asks_only(|field| kind.is_counted_by(field))
+        || kind == Kind::Kernels
+            && !filter.asks_only(|field| !field.is_of_place())
+            && snap.values.kernels.iter().any(has_others)
+}
+
+/// Whether what a launch has to pass is known for each place of a kernel.
+pub(crate) fn is_known_by_place(row: &KernelRow, rest: &Filter) -> bool {
+    rest.asks_only(Field::is_of_place) && !row.numbers.has_other_places()
 }
 
 impl Plan {
@@ -59,7 +73,7 @@ impl Plan {
                 counted: &|name| kernel_counters::value(&snap, row, name),
             };
             let launches = filter.launches(&subject);
-            if !matches!(&launches, Launches::Some(rest) if rest.asks_only(Field::is_of_place)) {
+            if !matches!(&launches, Launches::Some(rest) if is_known_by_place(row, rest)) {
                 keep(&mut kernels, row.id.0, launches);
             }
         }

@@ -156,6 +156,7 @@ fn of_sites(scene: &Scene<'_>, whole: &CopyStat, parts: &[u32], rest: &Filter) -
 fn by_kernels(scene: &Scene<'_>, whole: &CopyStat, rest: &Filter) -> Option<CopyStat> {
     let (names, places) = (&scene.snap.names, &scene.snap.values.places);
     if rest.asks_only(Field::is_of_place) {
+        // Those in places without a cell may pass.
         let passes = |cell: &&Cell| {
             let place = places.get(cell.place as usize);
             place.is_none_or(|place| rest.accepts(&PlaceSubject(names, *place)))
@@ -164,7 +165,14 @@ fn by_kernels(scene: &Scene<'_>, whole: &CopyStat, rest: &Filter) -> Option<Copy
         for cell in whole.cells.iter().filter(passes) {
             sum.merge(&cell.sum);
         }
-        return (sum.calls > 0).then(|| CopyStat::of_sums(whole.route, sum, None));
+        let certainty = match whole.cells.iter().any(Cell::is_of_others) {
+            true => Certainty::AtMost,
+            false => Certainty::Exact,
+        };
+        return (sum.calls > 0).then(|| CopyStat {
+            certainty,
+            ..CopyStat::of_sums(whole.route, sum, None)
+        });
     }
     if rest.asks_only(|field| field == Field::Dur) {
         let timed = launches::by_duration(&whole.stat, rest)?;

@@ -4,6 +4,7 @@ use crate::Grouping;
 use crate::filterable::{KernelSubject, PlaceSubject, SliceSubject};
 use crate::launches::{self, Passing};
 use crate::relation::Kind;
+use crate::tally::is_known_by_place;
 use crate::widgets::table::Scene;
 use roctop_model::analysis::usage::has_kernels;
 use roctop_model::query::{Field, Launches};
@@ -12,6 +13,7 @@ use roctop_model::stats::{Quantiles, Stat, Sum};
 use roctop_model::table::{MarkerStat, Placement};
 use roctop_model::{LaneKey, Slice, Snapshot, kernel_counters};
 use roctop_trace::item::{AgentId, KernelId, ProcessId, StreamId};
+use std::collections::HashSet;
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +55,23 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Placement>) 
         whole: snap.values.totals.kernel_time,
         counted: &|name| kernel_counters::value(snap, row, name),
     };
-    let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| {
-        let place = |at: u32| snap.values.places.get(at as usize).copied();
-        Snapshot::within(row, |cell| takes(place(cell.place)))
-    };
+    let place = |at: u32| snap.values.places.get(at as usize).copied();
+    let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| Snapshot::within(row, |cell| takes(place(cell.place)));
     match scene.ui.filter.launches(&subject) {
         Launches::None => None,
         Launches::All => in_places(&also).map(Passing::exact),
-        Launches::Some(rest) if rest.asks_only(Field::is_of_place) => {
+        Launches::Some(rest) if is_known_by_place(row, &rest) => {
             let passes = |place: Option<Placement>| {
-                also(place) && place.is_none_or(|place| rest.accepts(&PlaceSubject(&snap.names, place)))
+                also(place) && place.is_some_and(|place| rest.accepts(&PlaceSubject(&snap.names, place)))
             };
             in_places(&passes).map(Passing::exact)
         }
         Launches::Some(rest) => {
             let here = in_places(&also)?;
-            let counted = launches::of(scene, Kind::Kernels).passing(row.id.0, &here, |place| also(Some(place)));
+            let places = || row.numbers.cells.iter().filter_map(|cell| place(cell.place));
+            let known: HashSet<Placement> = places().collect();
+            let takes = |place| also(known.contains(&place).then_some(place));
+            let counted = launches::of(scene, Kind::Kernels).passing(row.id.0, &here, takes);
             let is_whole = here.calls == stat.calls;
             if is_whole
                 && rest.asks_only(|field| field == Field::Dur)
