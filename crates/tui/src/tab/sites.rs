@@ -821,7 +821,7 @@ mod tests {
             ),
             (
                 "≈ model.cpp:120 void math::forward<float>(float*) +12",
-                "≈ model.c…float> +12",
+                "≈ model.cpp:120 +12 ",
             ),
             ("a.cpp:7 math::forward(float*, float const*)", "a.cpp:7 forward     "),
             ("math::forward(float*, float const*)", "math::forward       "),
