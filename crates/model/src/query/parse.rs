@@ -227,14 +227,15 @@ impl Parser {
         self.space();
         let value = self.run();
         let digits = value.trim_start_matches('-');
-        let is_amount = !operator.ends_with('~') && digits.starts_with(|c: char| c.is_ascii_digit());
+        // No name has a tilde right behind a word: that of a destructor is behind colons.
+        let is_comparison = operator.ends_with('~') || digits.starts_with(|c: char| c.is_ascii_digit());
         let meant = spelling::nearest(&word, Field::ALL.iter().map(|field| field.1));
         match meant {
             Some(meant) => Err(error_at(
                 begin,
                 format!("no field {word:?}; did you mean {meant}? ({QUOTE_IT})"),
             )),
-            None if is_amount => Err(error_at(begin, format!("no field {word:?} ({QUOTE_IT})"))),
+            None if is_comparison => Err(error_at(begin, format!("no field {word:?} ({QUOTE_IT})"))),
             None => Ok(()),
         }
     }
@@ -568,7 +569,7 @@ mod tests {
     use crate::query::Filter;
 
     /// Each input, with its number of terms, or with a part of the error's message.
-    const INPUTS: [(&str, Result<usize, &str>); 50] = [
+    const INPUTS: [(&str, Result<usize, &str>); 52] = [
         ("gemm", Ok(1)),
         ("gemm dur>700us dev=0", Ok(3)),
         ("gemm & (dur>1ms | stream=3)", Ok(2)),
@@ -601,6 +602,8 @@ mod tests {
         ("strem=0", Err("did you mean stream?")),
         ("byte>=1MiB", Err("did you mean bytes?")),
         ("nmae~gemm", Err("did you mean name?")),
+        ("kernel~gemm", Err("no field \"kernel\" (quote it to search text)")),
+        ("Node::~Node", Ok(1)),
         ("gemm dru>600us", Err("did you mean dur?")),
         ("(gemm | dru>600us)", Err("did you mean dur?")),
         ("foo=3", Err("no field \"foo\" (quote it to search text)")),

@@ -165,9 +165,10 @@ fn by_kernels(scene: &Scene<'_>, whole: &CopyStat, rest: &Filter) -> Option<Copy
         for cell in whole.cells.iter().filter(passes) {
             sum.merge(&cell.sum);
         }
-        let certainty = match whole.cells.iter().any(Cell::is_of_others) {
-            true => Certainty::AtMost,
-            false => Certainty::Exact,
+        let certainty = if whole.cells.iter().any(Cell::is_of_others) {
+            Certainty::AtMost
+        } else {
+            Certainty::Exact
         };
         return (sum.calls > 0).then(|| CopyStat {
             certainty,
