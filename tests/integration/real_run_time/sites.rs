@@ -234,7 +234,12 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
             Entry::Mapping(mapping) => mappings.push((mapping.start, mapping.end)),
             Entry::Stack(stack) => {
                 let is_in = |(start, end): &(u64, u64)| (*start..*end).contains(&stack.call.ip);
-                assert!(mappings.iter().any(is_in));
+                assert!(
+                    mappings.iter().any(is_in),
+                    "{:#x} of site {} is in no mapping",
+                    stack.call.ip,
+                    stack.call.site
+                );
                 checks += u32::from(stack.call.is_check);
                 with_canary += u32::from(has_canary(&stack.bytes));
                 if !stack.call.is_check {
