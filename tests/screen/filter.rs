@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 const MICROSECOND: u64 = 1_000;
 
-/// 1000 launches of 100 µs on stream 0 of GPU 0, and 10 of 2 ms on stream 1 of GPU 1; a long one and a short one are of each.
-fn launches(slices: usize) -> Arc<Snapshot> {
+/// A store with a kernel.
+fn with_gemm(slices: usize) -> Store {
     let mut store = Store::new(Options {
         slices,
         ..Options::default()
@@ -28,6 +28,12 @@ fn launches(slices: usize) -> Arc<Snapshot> {
         mangled: "gemm".into(),
         ..Kernel::default()
     }));
+    store
+}
+
+/// 1000 launches of 100 µs on stream 0 of GPU 0, and 10 of 2 ms on stream 1 of GPU 1; a long one and a short one are of each.
+fn launches(slices: usize) -> Arc<Snapshot> {
+    let mut store = with_gemm(slices);
     for number in 0..1010 {
         let is_long = number % 101 == 100;
         let begin = 1_000_000_000 + number * 10_000 * MICROSECOND;
@@ -81,16 +87,7 @@ fn launches_that_pass_are_counted_again() {
 
 /// Three launches of 100 µs on each of a hundred streams.
 fn many_streams(slices: usize) -> Arc<Snapshot> {
-    let mut store = Store::new(Options {
-        slices,
-        ..Options::default()
-    });
-    store.apply(&Item::Kernel(Kernel {
-        id: KernelId(0),
-        name: "gemm".into(),
-        mangled: "gemm".into(),
-        ..Kernel::default()
-    }));
+    let mut store = with_gemm(slices);
     for number in 0..100 {
         store.apply(&Item::Stream(Stream {
             id: StreamId(number),
