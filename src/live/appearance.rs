@@ -1,4 +1,4 @@
-//! How a screen looks: theme, glyphs, colours, and the settings that it begins with.
+//! How a screen looks: theme, glyphs, colours, and the settings that it begins with; and a store that keeps to its memory.
 
 use crate::cli::usage_error::UsageError;
 use crate::cli::{self, Color, Glyphs, Look, Views};

@@ -81,7 +81,8 @@ fn zeroed<T: Zero>(count: usize) -> &'static [T] {
 /// Memory of destroyed queues, from this start of the run-time: not used by a later one or by a forked child.
 static SPARE: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
 
-/// Memory of destroyed queues whose last dispatches never completed. The processor may still write to it, so no queue gets it.
+/// Memory of destroyed queues whose last dispatches never completed. The driver has taken these queues off the processor, but a late
+/// write would look like the end of another queue's dispatch, so no queue gets this memory.
 static LEFT: Mutex<Vec<Slots>> = Mutex::new(Vec::new());
 
 /// End of the run-time: destroys signals that it made for queues that no longer exist.
@@ -144,7 +145,7 @@ impl Slots {
         SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 
-    /// Leaves the memory to a destroyed queue's incomplete dispatches.
+    /// Keeps the memory of a destroyed queue with incomplete dispatches from other queues.
     pub(crate) fn leave(self) {
         LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
