@@ -238,11 +238,15 @@ impl Mappings {
         })
     }
 
-    /// Reads the list unless that was done a moment ago (and it is not `urgent`), or another thread does it. Writes new
-    /// executable mappings to the stack file. `text` is a buffer.
+    /// Reads the list unless another thread does it. Unless it is `urgent`, or mappings are about to be overwritten in the
+    /// stack file, it is not read again a moment after the last time. Writes new executable mappings to the stack file.
+    /// `text` is a buffer.
     pub(super) fn refresh(&self, text: &mut [u8; TEXT_BYTES], writer: SitesWriter<'_>, is_urgent: bool) -> bool {
         let now = clock::now();
         let is_early = now.wrapping_sub(value(&self.read)) < REST.saturating_mul(value(&self.cost));
+        // A reading during which the thread lost its core forbids further ones for long. Half of a stack file takes longer
+        // to write than the reading that it causes.
+        let is_urgent = is_urgent || self.is_overwritten(writer);
         if is_early && !is_urgent || self.reading.swap(1, Ordering::Acquire) != 0 {
             self.due.store(1, Ordering::Relaxed);
             return false;
@@ -252,6 +256,7 @@ impl Mappings {
         let [even, odd] = &self.tables;
         let new = if generation.is_multiple_of(2) { odd } else { even };
         let is_all = generation == 0 || self.is_overwritten(writer);
+        let written = value(&self.written);
         if is_all {
             self.written.store(writer.written().0, Ordering::Relaxed);
         }
@@ -270,11 +275,11 @@ impl Mappings {
                 end.store(line.mapping.end, Ordering::Relaxed);
             }
             let identity = identity(&line.mapping);
-            new.add(&line, identity);
             let words = [line.mapping.start, line.mapping.end, identity];
             if line.is_executable && (is_all || !old.has(words)) {
                 writer.mapping(&line.mapping);
             }
+            new.add(&line, identity);
         });
         let end = clock::now();
         self.cost.store(end.wrapping_sub(now), Ordering::Relaxed);
@@ -282,6 +287,8 @@ impl Mappings {
         if is_read {
             // Release: pairs with the acquire in `newest`.
             self.generation.store(generation + 1, Ordering::Release);
+        } else {
+            self.written.store(written, Ordering::Relaxed);
         }
         self.reading.store(0, Ordering::Release);
         is_read
@@ -314,6 +321,7 @@ fn each_line(text: &mut [u8; TEXT_BYTES], mut take: impl FnMut(&[u8])) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roctop_ring::sites::Call;
 
     #[test]
     fn lines_of_the_list_are_parsed() {
@@ -338,16 +346,22 @@ mod tests {
         }
     }
 
-    #[test]
-    fn code_stack_and_heap_of_this_process_are_told_apart() {
+    fn zeros(count: usize) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    fn mappings() -> Option<&'static Mappings> {
         // SAFETY: the struct consists of atomic words.
         #[expect(unsafe_code, reason = "memory for a struct that is too large for the stack")]
-        let Some(mappings) = (unsafe { super::super::memory::zeroed::<Mappings>() }) else {
-            return;
-        };
-        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        unsafe {
+            super::super::memory::zeroed::<Mappings>()
+        }
+    }
+
+    #[test]
+    fn code_stack_and_heap_of_this_process_are_told_apart() {
         let (head, ring) = (zeros(512), zeros(64 * 1024));
-        let Some(writer) = SitesWriter::new(&head, &ring) else {
+        let (Some(mappings), Some(writer)) = (mappings(), SitesWriter::new(&head, &ring)) else {
             return;
         };
         let mut text = [0; TEXT_BYTES];
@@ -373,5 +387,27 @@ mod tests {
         assert!(mappings.refresh(&mut text, writer, false));
         assert_eq!(writer.written().0, written, "nothing has changed");
         assert!(!mappings.is_due() && mappings.newest().0.is_executable(code));
+    }
+
+    #[test]
+    fn mappings_are_written_again_before_they_are_overwritten() {
+        /// A reading that took so long that no other may follow.
+        const VERY_LONG: u64 = u64::MAX / REST;
+        let (head, ring) = (zeros(512), zeros(64 * 1024));
+        let (Some(mappings), Some(writer)) = (mappings(), SitesWriter::new(&head, &ring)) else {
+            return;
+        };
+        let mut text = [0; TEXT_BYTES];
+        assert!(mappings.refresh(&mut text, writer, false));
+        let all = writer.written().0;
+        mappings.cost.store(VERY_LONG, Ordering::Relaxed);
+        while !mappings.is_overwritten(writer) {
+            writer.stack(&Call::default(), &[0; 4096]);
+        }
+        let before = writer.written().0;
+        assert!(mappings.refresh(&mut text, writer, false));
+        assert!(writer.written().0 - before >= all);
+        mappings.cost.store(VERY_LONG, Ordering::Relaxed);
+        assert!(!mappings.refresh(&mut text, writer, false), "once is enough");
     }
 }
