@@ -15,11 +15,12 @@ use crate::raw::{Batch, Raw, RawSink};
 use crate::session::StackFile;
 use crate::sites::line;
 use anyhow::Result;
-use roctop_ring::sites::{Entry, PythonStack};
+use roctop_ring::sites::{Entry, PythonStack, Stack as Copied};
 use roctop_trace::site::{Frame, Line, Module, NO_MODULE, PathEnd, SiteFact, SiteNumber};
 use roctop_unwind::{CallPath, End, Files, FoundBy, Mapping, ModuleId, Names, NoName, Process, Stack, State};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
+use std::mem::take;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,10 @@ const NAMED_AT_ONCE: usize = 512;
 const MAX_UNNAMED: usize = 1 << 18;
 /// Frames with a name that are remembered.
 const MAX_NAMED: usize = 1 << 18;
+/// Maximum bytes of a process's stacks that wait for a mapping: as many as a stack file holds.
+const MAX_WAITING_FOR_MAPPINGS: usize = roctop_ring::sites::MAX_FILE;
+/// Ticks for which a stack waits for a mapping, some seconds. A library that is loaded later is not the one it needs.
+const MAX_WAIT: u64 = 1 << 34;
 
 /// What the thread that reads the rings knows.
 #[derive(Default)]
@@ -121,6 +126,7 @@ struct Source {
     frames: HashSet<FrameKey>,
     python: Python,
     paths: HashMap<u16, KnownPath>,
+    waiting: VecDeque<WaitingStack>,
     /// What is not passed on yet: facts, and frames that need a name.
     facts: Vec<SiteFact>,
     unnamed: Vec<FrameKey>,
@@ -130,7 +136,16 @@ struct Source {
 /// A frame of a file in [`Files`].
 type FrameKey = (ModuleId, u64);
 
+/// A new site's stack with an address in no known mapping. While other threads read the list of mappings, a stack may stand
+/// in the stack file before a mapping that it needs.
+struct WaitingStack {
+    copied: Copied,
+    python: Option<PythonStack>,
+    unmapped: u64,
+}
+
 /// The call path of a site, and what further copies of its stack showed.
+#[derive(Default)]
 struct KnownPath {
     frames: Vec<Frame>,
     end: PathEnd,
@@ -147,6 +162,7 @@ impl Source {
             frames: HashSet::new(),
             python: Python::default(),
             paths: HashMap::new(),
+            waiting: VecDeque::new(),
             facts: Vec::new(),
             unnamed: Vec::new(),
             is_over: false,
@@ -156,31 +172,40 @@ impl Source {
     /// Takes what its process wrote.
     fn take(&mut self, entry: Entry, files: &mut Files) {
         match entry {
-            Entry::Mapping(mapping) => self.mapped.map(Mapping {
-                start: mapping.start,
-                end: mapping.end,
-                offset: mapping.offset,
-                device: mapping.device,
-                inode: mapping.inode,
-                path: PathBuf::from(OsString::from_vec(mapping.path)),
-            }),
-            Entry::Stack(stack) => {
-                let (mut facts, mut unnamed) = (std::mem::take(&mut self.facts), std::mem::take(&mut self.unnamed));
-                self.stack(&stack, files, &mut facts, &mut unnamed);
-                (self.facts, self.unnamed) = (facts, unnamed);
+            Entry::Mapping(mapping) => {
+                let range = mapping.start..mapping.end;
+                self.mapped.map(Mapping {
+                    start: mapping.start,
+                    end: mapping.end,
+                    offset: mapping.offset,
+                    device: mapping.device,
+                    inode: mapping.inode,
+                    path: PathBuf::from(OsString::from_vec(mapping.path)),
+                });
+                let (ready, waiting) = take(&mut self.waiting)
+                    .into_iter()
+                    .partition(|one| range.contains(&one.unmapped));
+                self.waiting = waiting;
+                let ready: VecDeque<WaitingStack> = ready;
+                for one in ready {
+                    self.path(one.copied, one.python, files);
+                }
+            }
+            Entry::Stack(copied) => {
+                let call = &copied.call;
+                let python = self.python.of_stack(call.site, call.tid, call.time);
+                if self.paths.contains_key(&call.site) {
+                    self.compare(&copied, python.as_ref(), files);
+                } else {
+                    self.path(copied, python, files);
+                }
             }
             Entry::Code(code) => self.python.code(code),
             Entry::Python(stack) => self.python.frames(stack),
         }
     }
 
-    fn stack(
-        &mut self,
-        copied: &roctop_ring::sites::Stack,
-        files: &mut Files,
-        facts: &mut Vec<SiteFact>,
-        new: &mut Vec<FrameKey>,
-    ) {
+    fn unwound(&mut self, copied: &Copied, files: &mut Files) -> CallPath {
         let call = &copied.call;
         let stack = Stack {
             ip: call.ip,
@@ -188,26 +213,35 @@ impl Source {
             bp: call.bp,
             bytes: &copied.bytes,
         };
-        let mut path = self.mapped.call_path(&stack, files);
-        let python = self.python.of_stack(call.site, call.tid, call.time);
-        let (frames, is_unsure) = self.merged(&mut path, python, files, facts);
-        let end = reason(path.end);
-        if let Some(known) = self.paths.get_mut(&call.site) {
+        self.mapped.call_path(&stack, files)
+    }
+
+    /// Compares another copy of a known site's stack.
+    fn compare(&mut self, copied: &Copied, python: Option<&PythonStack>, files: &mut Files) {
+        let mut path = self.unwound(copied, files);
+        let (frames, _) = self.merged(&mut path, python, files);
+        if let Some(known) = self.paths.get_mut(&copied.call.site) {
             known.copies = known.copies.saturating_add(1);
-            known.different = known.different.saturating_add(u32::from(known.is_other(&frames, end)));
-            facts.push(SiteFact::Checked {
-                site: SiteNumber(call.site),
+            let is_other = known.is_other(&frames, reason(path.end));
+            known.different = known.different.saturating_add(u32::from(is_other));
+            self.facts.push(SiteFact::Checked {
+                site: SiteNumber(copied.call.site),
                 copies: known.copies,
                 different: known.different,
             });
-            return;
         }
+    }
+
+    /// The call path of a new site, or of one whose path was not found completely.
+    fn path(&mut self, copied: Copied, python: Option<PythonStack>, files: &mut Files) {
+        let mut path = self.unwound(&copied, files);
+        let (frames, is_unsure) = self.merged(&mut path, python.as_ref(), files);
         for frame in &path.frames {
             let Some(id) = frame.module else { continue };
             if self.modules.insert(id)
                 && let Some(module) = files.module(id)
             {
-                facts.push(SiteFact::Module(Module {
+                self.facts.push(SiteFact::Module(Module {
                     number: id.0,
                     path: module.path.to_string_lossy().into_owned(),
                     build_id: module.build_id.clone(),
@@ -216,37 +250,46 @@ impl Source {
                 }));
             }
             if self.frames.insert((id, frame.offset)) {
-                new.push((id, frame.offset));
+                self.unnamed.push((id, frame.offset));
             }
         }
-        facts.push(SiteFact::Path {
-            site: SiteNumber(call.site),
+        let (site, end) = (copied.call.site, reason(path.end));
+        self.facts.push(SiteFact::Path {
+            site: SiteNumber(site),
             frames: frames.clone(),
             end,
             is_guessed: is_unsure || path.frames.iter().any(|frame| frame.found_by == FoundBy::FramePointer),
         });
-        self.paths.insert(
-            call.site,
-            KnownPath {
-                frames,
-                end,
-                copies: 0,
-                different: 0,
-            },
-        );
+        let known = self.paths.entry(site).or_default();
+        (known.frames, known.end) = (frames, end);
+        if let Some(unmapped) = path.unmapped {
+            self.wait(WaitingStack {
+                copied,
+                python,
+                unmapped,
+            });
+        }
+    }
+
+    /// Keeps a stack until its mapping comes. The oldest ones go if there are too many.
+    fn wait(&mut self, stack: WaitingStack) {
+        let now = stack.copied.call.time;
+        self.waiting.push_back(stack);
+        let size = |one: &WaitingStack| size_of::<WaitingStack>() + one.copied.bytes.len();
+        let mut bytes: usize = self.waiting.iter().map(size).sum();
+        while let Some(first) = self.waiting.front()
+            && (bytes > MAX_WAITING_FOR_MAPPINGS || now.saturating_sub(first.copied.call.time) > MAX_WAIT)
+        {
+            bytes -= size(first);
+            self.waiting.pop_front();
+        }
     }
 }
 
 impl Source {
     /// The frames of a path together with its Python frames; those that these replace are removed from the path. True if
     /// the place of a Python frame is not known.
-    fn merged(
-        &mut self,
-        path: &mut CallPath,
-        python: Option<PythonStack>,
-        files: &Files,
-        facts: &mut Vec<SiteFact>,
-    ) -> (Vec<Frame>, bool) {
+    fn merged(&mut self, path: &mut CallPath, python: Option<&PythonStack>, files: &Files) -> (Vec<Frame>, bool) {
         let plain = |frame: &roctop_unwind::Frame| Frame {
             module: frame.module.map_or(NO_MODULE, |module| module.0),
             offset: frame.offset,
@@ -261,10 +304,10 @@ impl Source {
             is_interpreter: frame.module.is_some_and(of_interpreter),
             has_file: frame.module.is_some(),
         });
-        let (merged, is_unsure) = merge(&c.collect::<Vec<_>>(), &python, path.end == End::Complete);
+        let (merged, is_unsure) = merge(&c.collect::<Vec<_>>(), python, path.end == End::Complete);
         let frames = merged.iter().map(|one| match one {
             Merged::C(at) => plain(&path.frames[*at]),
-            Merged::Python(at) => self.python.frame(&python.frames[*at], facts),
+            Merged::Python(at) => self.python.frame(&python.frames[*at], &mut self.facts),
         });
         let frames = frames.collect();
         let kept: HashSet<usize> = merged
@@ -371,8 +414,8 @@ impl CallSites {
     /// Passes on what was found.
     fn pass_on(&mut self, batch: &mut Batch) {
         for source in self.sources.values_mut() {
-            let mut facts = std::mem::take(&mut source.facts);
-            let frames = std::mem::take(&mut source.unnamed).into_iter();
+            let mut facts = take(&mut source.facts);
+            let frames = take(&mut source.unnamed).into_iter();
             for frame in frames.filter(|_| self.naming != Naming::Never) {
                 if let Some(lines) = self.named.get(&frame) {
                     facts.push(names_of(frame, lines));
@@ -462,5 +505,99 @@ const fn problem(state: State) -> &'static str {
         State::Changed => "replaced since it was loaded",
         State::Missing => "removed or not readable",
         State::NotElf => "not an ELF file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_ring::sites::{Call, Mapping as Written};
+
+    const SP: u64 = 0x7fff_0000;
+
+    /// A call at `ip`, whose caller is at `caller` by the frame pointer.
+    fn stack(site: u16, time: u64, ip: u64, caller: u64) -> Entry {
+        let call = Call {
+            site,
+            time,
+            ip,
+            sp: SP,
+            bp: SP,
+            ..Call::default()
+        };
+        let bytes = [0, caller].iter().flat_map(|word| word.to_le_bytes()).collect();
+        Entry::Stack(Copied { call, bytes })
+    }
+
+    /// Code without a file: callers are found by the frame pointer.
+    fn mapping(start: u64) -> Entry {
+        Entry::Mapping(Written {
+            start,
+            end: start + 0x1000,
+            ..Written::default()
+        })
+    }
+
+    /// The paths that these entries give, each time that one is found.
+    fn paths(source: &mut Source, entries: impl IntoIterator<Item = Entry>) -> Vec<(u16, Vec<u64>, PathEnd)> {
+        let mut files = Files::new();
+        for entry in entries {
+            source.take(entry, &mut files);
+        }
+        let found = source.facts.drain(..).filter_map(|fact| match fact {
+            SiteFact::Path { site, frames, end, .. } => {
+                Some((site.0, frames.iter().map(|frame| frame.offset).collect(), end))
+            }
+            _ => None,
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn a_stack_before_its_mapping_is_unwound_again() {
+        let mut source = Source::new(ProcessId(0), 0);
+        let first = paths(&mut source, [mapping(0x1000), stack(1, 0, 0x1100, 0x3100)]);
+        assert_eq!(first, [(1, vec![0x10ff], PathEnd::NoInformation)]);
+        assert_eq!(paths(&mut source, [mapping(0x2000)]), []);
+        let whole = (1, vec![0x10ff, 0x30ff], PathEnd::Complete);
+        assert_eq!(paths(&mut source, [mapping(0x3000)]), [whole]);
+        assert_eq!(paths(&mut source, [mapping(0x3000)]), [], "it waits for nothing more");
+
+        // All mappings behind all stacks, as in a stack file that nobody has read.
+        let mut source = Source::new(ProcessId(0), 0);
+        let stacks = [stack(1, 0, 0x1100, 0x3100), stack(2, 1, 0x3200, 0x1200)];
+        let found = paths(
+            &mut source,
+            stacks.into_iter().chain([mapping(0x1000), mapping(0x3000)]),
+        );
+        let last = |site| found.iter().rfind(|(of, ..)| *of == site).cloned();
+        assert_eq!(last(1), Some((1, vec![0x10ff, 0x30ff], PathEnd::Complete)));
+        assert_eq!(last(2), Some((2, vec![0x31ff, 0x11ff], PathEnd::Complete)));
+        assert!(source.waiting.is_empty());
+    }
+
+    #[test]
+    fn stacks_wait_for_mappings_within_bounds() {
+        let mut source = Source::new(ProcessId(0), 0);
+        let late = [
+            stack(1, 0, 0x1100, 0),
+            stack(2, MAX_WAIT + 1, 0x1100, 0),
+            mapping(0x1000),
+        ];
+        let found = paths(&mut source, late);
+        let of = |site| found.iter().filter(|(of, ..)| *of == site).count();
+        assert_eq!((of(1), of(2)), (1, 2), "the first waits too long");
+
+        let large = |site| {
+            let Entry::Stack(mut copied) = stack(site, 0, 0x5100, 0) else {
+                unreachable!()
+            };
+            copied.bytes.resize(16 << 10, 0);
+            Entry::Stack(copied)
+        };
+        assert_eq!(paths(&mut source, (100..600).map(large)).len(), 500);
+        let found = paths(&mut source, [mapping(0x5000)]);
+        assert!((250..257).contains(&found.len()), "{}", found.len());
+        assert_eq!(found.last().map(|(site, ..)| *site), Some(599), "the latest are kept");
     }
 }

@@ -93,8 +93,9 @@ impl Sites {
                 if let Some(known) = self.paths.get_mut(path.0 as usize) {
                     known.is_guessed |= *is_guessed;
                 }
-                if self.by_number.len() < MAX_SITES {
-                    self.by_number.insert((process.0, site.0), path);
+                let key = (process.0, site.0);
+                if self.by_number.len() < MAX_SITES || self.by_number.contains_key(&key) {
+                    self.by_number.insert(key, path);
                 }
             }
             SiteFact::Checked {

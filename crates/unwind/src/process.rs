@@ -91,6 +91,8 @@ pub struct CallPath {
     pub frames: Vec<Frame>,
     /// Why there are no more.
     pub end: End,
+    /// The address that ended it, if no known mapping contains it. With its mapping the path may be longer.
+    pub unmapped: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +115,18 @@ struct Code {
     address: Option<u64>,
     /// Position in the file.
     position: u64,
+}
+
+/// Why the frame pointer gives no caller, and the address in no known mapping that it gives instead.
+struct NoCaller {
+    end: End,
+    unmapped: Option<u64>,
+}
+
+impl From<End> for NoCaller {
+    fn from(end: End) -> Self {
+        Self { end, unmapped: None }
+    }
 }
 
 /// The executable mappings of a process.
@@ -201,6 +215,7 @@ impl Process {
         let mut registers = Registers::new(stack.ip, stack.sp, Some(stack.bp));
         let mut frames = Vec::new();
         let (mut found_by, mut is_interrupted) = (FoundBy::Registers, false);
+        let mut unmapped = None;
         let end = loop {
             let ip = registers.ip();
             if ip == 0 && !frames.is_empty() {
@@ -212,6 +227,7 @@ impl Process {
             // A return address may be that of the next function, if the call is the last instruction of the caller.
             let inside = if is_interrupted { ip } else { ip.wrapping_sub(1) };
             let code = self.code(inside, files);
+            unmapped = code.is_none().then_some(inside);
             if code.is_none() && !frames.is_empty() {
                 break End::Damaged;
             }
@@ -259,11 +275,14 @@ impl Process {
                 }
                 Step::NoRule => match self.by_frame_pointer(&registers, memory, found_by, files) {
                     Ok(caller) => (registers, found_by, is_interrupted) = (caller, FoundBy::FramePointer, false),
-                    Err(end) => break end,
+                    Err(NoCaller { end, unmapped: address }) => {
+                        unmapped = address;
+                        break end;
+                    }
                 },
             }
         };
-        CallPath { frames, end }
+        CallPath { frames, end, unmapped }
     }
 
     /// The caller by the frame pointer, if what it points to looks like a frame: above the stack pointer, with a return
@@ -274,30 +293,35 @@ impl Process {
         memory: Memory<'_>,
         found_by: FoundBy,
         files: &mut Files,
-    ) -> Result<Registers, End> {
+    ) -> Result<Registers, NoCaller> {
         let bp = registers.bp().ok_or(End::NoInformation)?;
         if bp == 0 && found_by == FoundBy::FramePointer {
             // The first frame of a thread has no frame pointer.
-            return Err(End::Complete);
+            return Err(End::Complete.into());
         }
         if bp < registers.sp() || bp % 8 != 0 {
-            return Err(End::NoInformation);
+            return Err(End::NoInformation.into());
         }
         let (Some(caller), Some(ip)) = (memory.word(bp), memory.word(bp.wrapping_add(8))) else {
-            return Err(if memory.is_above(bp.saturating_add(8)) {
+            let end = if memory.is_above(bp.saturating_add(8)) {
                 End::Cut
             } else {
                 End::NoInformation
-            });
+            };
+            return Err(end.into());
         };
         if ip == 0 && found_by == FoundBy::FramePointer {
-            return Err(End::Complete);
+            return Err(End::Complete.into());
         }
-        let code = self.code(ip.wrapping_sub(1), files).ok_or(End::NoInformation)?;
+        let inside = ip.wrapping_sub(1);
+        let code = self.code(inside, files).ok_or(NoCaller {
+            end: End::NoInformation,
+            unmapped: Some(inside),
+        })?;
         if let Some(id) = code.module
             && files.is_after_call(id, code.position.saturating_add(1)) == Some(false)
         {
-            return Err(End::NoInformation);
+            return Err(End::NoInformation.into());
         }
         Ok(Registers::new(ip, bp.wrapping_add(16), Some(caller)))
     }

@@ -310,7 +310,8 @@ fn later_mappings_replace_what_they_overlap() {
             bp: 0,
             bytes: &[],
         };
-        let CallPath { frames, end } = process.call_path(&stack, &mut files);
+        let CallPath { frames, end, unmapped } = process.call_path(&stack, &mut files);
+        assert_eq!(unmapped, frames[0].module.is_none().then_some(ip - 1));
         (frames[0].module.is_some(), frames[0].offset, end)
     };
     // A file that is missing: positions in it.
