@@ -7,11 +7,13 @@ use roctop_ring::layout::clock;
 use roctop_ring::reader::{Ended, Reader, Sink, Thread};
 use roctop_ring::record::{ApiCall, Body, Copy, Dispatch, Domain, Head, Slot, decode};
 use roctop_ring::session::{CONTROL, CONTROL_BYTES, control, wanted};
-use roctop_ring::sites::{Counter, Entry, SITES};
+use roctop_ring::sites::{Counter, Entry, Lost, Mapping, SITES, Stack};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What the rings of a session hold.
 #[derive(Default)]
@@ -127,8 +129,40 @@ fn collector() -> PathBuf {
     found.unwrap_or_else(|| panic!("no collector in {text:?}"))
 }
 
-/// Runs the program; its session, and the path of each call by thread.
-fn run(wanted: u64, words: &[&str]) -> Option<(Session, BTreeMap<u32, Vec<u64>>)> {
+/// What a stack file has had until its process ended: a ring, which a viewer reads meanwhile.
+#[derive(Default)]
+struct Stacks {
+    entries: Vec<Entry>,
+    lost: Lost,
+    sites: u64,
+}
+
+impl Stacks {
+    /// Reads the first stack file of a session until `is_over`.
+    fn follow(session: &Path, is_over: &AtomicBool) -> Self {
+        let mut stacks = Self::default();
+        let mut reader = None;
+        loop {
+            let is_last = is_over.load(Ordering::Acquire);
+            if reader.is_none() {
+                let path = files(session, SITES).into_iter().next();
+                reader = path.map(|path| roctop_ring::sites::Reader::open(&path).unwrap());
+            }
+            if let Some(reader) = &mut reader {
+                stacks.entries.extend(reader.by_ref());
+                stacks.lost = reader.lost();
+                stacks.sites = reader.counters().get(Counter::Sites);
+            }
+            if is_last {
+                return stacks;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Runs the program; its session, the path of each call by thread, and its stacks.
+fn run(wanted: u64, words: &[&str]) -> Option<(Session, BTreeMap<u32, Vec<u64>>, Stacks)> {
     let session = Session::new(wanted);
     let collector = collector();
     let place = Rig::place("sites");
@@ -138,7 +172,13 @@ fn run(wanted: u64, words: &[&str]) -> Option<(Session, BTreeMap<u32, Vec<u64>>)
         .env("ROCTOP_RING_SLOTS", "262144")
         .env("HSA_TOOLS_LIB", &collector)
         .env("APP_SITES", place.join("paths"));
-    let output = Rig::ended(&mut command);
+    let is_over = AtomicBool::new(false);
+    let (output, stacks) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| Stacks::follow(&session.0, &is_over));
+        let output = Rig::ended(&mut command);
+        is_over.store(true, Ordering::Release);
+        (output, reading.join().unwrap())
+    });
     assert!(output.status.success(), "{output:?}");
     let mut paths: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for line in std::fs::read_to_string(place.join("paths")).unwrap().lines() {
@@ -148,12 +188,12 @@ fn run(wanted: u64, words: &[&str]) -> Option<(Session, BTreeMap<u32, Vec<u64>>)
             .or_default()
             .push(path.parse().unwrap());
     }
-    Some((session, paths))
+    Some((session, paths, stacks))
 }
 
 #[test]
 fn calls_by_different_paths_never_share_a_site() {
-    let Some((session, paths)) = run(wanted::USUAL | wanted::SITES, &["sites", "40", "3"]) else {
+    let Some((session, paths, stacks)) = run(wanted::USUAL | wanted::SITES, &["sites", "40", "3"]) else {
         return;
     };
     let records = Records::read(&session.0);
@@ -190,7 +230,8 @@ fn calls_by_different_paths_never_share_a_site() {
     // The first thread and the others come by different ways; remains of earlier calls give some paths several sites.
     assert!(paths_of_site.len() <= 4 * sites_of_path.len(), "bounded");
     check_work(&records);
-    check_stacks(&session.0, &paths_of_site);
+    check_stacks(&stacks, &paths_of_site);
+    check_unread(&session.0);
 }
 
 /// The work of a call has its site.
@@ -221,25 +262,15 @@ fn check_work(records: &Records) {
     );
 }
 
-/// Each site left its stack, which begins in a known mapping.
-fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
-    let [path] = &files(session, SITES)[..] else {
-        panic!("not one stack file")
-    };
-    let mut reader = roctop_ring::sites::Reader::open(path).unwrap();
+/// Each site left its stack, which begins in a mapping that is known by then.
+fn check_stacks(stacks: &Stacks, sites: &HashMap<u16, HashMap<u64, u64>>) {
     let (mut mappings, mut seen, mut checks) = (Vec::new(), BTreeSet::new(), 0);
     let mut with_canary = 0;
-    for entry in reader.by_ref() {
+    for entry in &stacks.entries {
         match entry {
-            Entry::Mapping(mapping) => mappings.push((mapping.start, mapping.end)),
+            Entry::Mapping(mapping) => mappings.push(mapping),
             Entry::Stack(stack) => {
-                let is_in = |(start, end): &(u64, u64)| (*start..*end).contains(&stack.call.ip);
-                assert!(
-                    mappings.iter().any(is_in),
-                    "{:#x} of site {} is in no mapping",
-                    stack.call.ip,
-                    stack.call.site
-                );
+                assert!(begins_in(stack, &mappings), "{:x?} is in no mapping", stack.call);
                 checks += u32::from(stack.call.is_check);
                 with_canary += u32::from(has_canary(&stack.bytes));
                 if !stack.call.is_check {
@@ -249,11 +280,36 @@ fn check_stacks(session: &Path, sites: &HashMap<u16, HashMap<u64, u64>>) {
             other => panic!("no program in Python: {other:?}"),
         }
     }
-    assert_eq!(reader.lost().bytes, 0);
+    assert_eq!(stacks.lost, Lost::default());
     assert!(sites.keys().all(|site| seen.contains(site)));
-    assert!(reader.counters().get(Counter::Sites) >= sites.len() as u64);
+    assert!(stacks.sites >= sites.len() as u64);
     assert!(checks > 0, "no stack was copied for comparison");
     assert!(with_canary > 50, "stacks hold what is on them: {with_canary}");
+}
+
+/// If nobody has read the file, the mappings of the stacks in it are in it, too. They may stand behind their stacks.
+fn check_unread(session: &Path) {
+    let [path] = &files(session, SITES)[..] else {
+        panic!("not one stack file")
+    };
+    let entries: Vec<Entry> = roctop_ring::sites::Reader::open(path).unwrap().collect();
+    let mappings = entries.iter().filter_map(|entry| match entry {
+        Entry::Mapping(mapping) => Some(mapping),
+        _ => None,
+    });
+    let mappings: Vec<&Mapping> = mappings.collect();
+    for entry in &entries {
+        if let Entry::Stack(stack) = entry {
+            assert!(begins_in(stack, &mappings), "{:x?} is in no mapping", stack.call);
+        }
+    }
+}
+
+fn begins_in(stack: &Stack, mappings: &[&Mapping]) -> bool {
+    let ip = stack.call.ip;
+    mappings
+        .iter()
+        .any(|mapping| (mapping.start..mapping.end).contains(&ip))
 }
 
 /// Whether bytes contain the text that the program has on its stack alone.
@@ -264,7 +320,7 @@ pub(crate) fn has_canary(bytes: &[u8]) -> bool {
 
 #[test]
 fn no_site_is_looked_up_when_none_is_wanted() {
-    let Some((session, paths)) = run(wanted::USUAL, &["sites", "3", "1"]) else {
+    let Some((session, paths, _)) = run(wanted::USUAL, &["sites", "3", "1"]) else {
         return;
     };
     let records = Records::read(&session.0);
