@@ -20,6 +20,9 @@ use sweep::{Cause, Sweep};
 /// Maximum number of work records whose call is searched in a second sweep.
 const MAX_LATE: usize = 1 << 19;
 
+/// Prefetch distance: most calls are in memory that no cache has.
+const PREFETCH_EVENTS: usize = 12;
+
 /// Selection and numbering options of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
@@ -68,13 +71,16 @@ pub(crate) fn rows(
 /// Numbers the next records; puts work whose call is not recent in `late`.
 fn number(next: &mut Next<'_>, sweep: &mut Sweep, late: &mut Sorter<Event>) -> io::Result<Option<Numbered>> {
     let Some(events) = next()? else { return Ok(None) };
-    let mut ids = Vec::with_capacity(events.len());
-    for event in &events {
-        let own = sweep.take(event);
+    let mut ids = vec![None; events.len()];
+    let mut ahead = events.iter().skip(PREFETCH_EVENTS);
+    for (event, own) in events.iter().zip(&mut ids) {
+        if let Some(later) = ahead.next() {
+            sweep.fetch(later);
+        }
+        sweep.take_into(event, own);
         if own.is_none() && sweep.is_late {
             late.put(*event)?;
         }
-        ids.push(own);
     }
     Ok(Some(Numbered { events, ids }))
 }

@@ -2,6 +2,7 @@
 //! before.
 
 use super::sweep::Cause;
+use roctop_ring::near;
 
 /// Places at first and at most.
 const MIN_PLACES: usize = 1 << 10;
@@ -36,6 +37,14 @@ impl Recent {
     pub(super) fn get(&self, correlation: u64) -> Option<Cause> {
         let (known, cause) = *self.places.get(place(correlation, self.places.len()))?;
         (known == correlation).then_some(cause)
+    }
+
+    /// Prefetches the place of a call.
+    #[inline]
+    pub(super) fn fetch(&self, correlation: u64) {
+        if let Some(place) = self.places.get(place(correlation, self.places.len())) {
+            near::fetch(place);
+        }
     }
 
     /// Adds a call.

@@ -110,8 +110,29 @@ impl Sweep {
         }
     }
 
+    /// Loads what the record will need from memory.
+    #[inline]
+    pub(super) fn fetch(&self, event: &Event) {
+        self.recent.fetch(match event {
+            Event::Call(call) => call.correlation,
+            Event::Marker(marker) => marker.correlation,
+            Event::Dispatch(dispatch) => dispatch.correlation,
+            Event::Copy(copy) => copy.correlation,
+            Event::Allocation(allocation) => allocation.correlation,
+            Event::Scratch(scratch) => scratch.correlation,
+        });
+    }
+
     /// Processes the next record; returns its numbers if it is selected.
     pub(super) fn take(&mut self, event: &Event) -> Option<RecordIds> {
+        let mut own = None;
+        self.take_into(event, &mut own);
+        own
+    }
+
+    /// As [`Sweep::take`], and writes the numbers to their place. A copy of what was just written in pieces would wait for all
+    /// stores before it.
+    pub(super) fn take_into(&mut self, event: &Event, own: &mut Option<RecordIds>) {
         self.is_late = false;
         let at = event.start();
         match event {
@@ -125,7 +146,7 @@ impl Sweep {
                     is_hip,
                     site: call.site,
                 };
-                self.node(call.thread, call.span, call.correlation, wanted, node)
+                *own = self.node(call.thread, call.span, call.correlation, wanted, node);
             }
             Event::Marker(marker) => {
                 let is_wanted = self.wanted.kinds.has(Kind::Marker);
@@ -135,24 +156,26 @@ impl Sweep {
                     (0, false) => Node::Mark(marker.text),
                     _ => Node::Range,
                 };
-                self.node(marker.thread, marker.span, marker.correlation, wanted, node)
-                    .filter(|_| is_wanted)
+                *own = self.node(marker.thread, marker.span, marker.correlation, wanted, node);
+                if !is_wanted {
+                    *own = None;
+                }
             }
             // Untimed work has no row; it counts as lost.
             Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
-                self.work(d.thread, at, d.correlation)
+                *own = self.work(d.thread, at, d.correlation);
             }
             Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
-                self.work(c.thread, at, c.correlation)
+                *own = self.work(c.thread, at, c.correlation);
             }
             Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => {
-                self.work(Some(a.thread), at, a.correlation)
+                *own = self.work(Some(a.thread), at, a.correlation);
             }
             // Scratch memory without a queue belongs to the run-time's shutdown, after rocprofv3 has finished.
             Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
-                self.work(Some(s.thread), at, s.correlation)
+                *own = self.work(Some(s.thread), at, s.correlation);
             }
-            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => None,
+            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => *own = None,
         }
     }
 
