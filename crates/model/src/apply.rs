@@ -2,7 +2,7 @@
 
 use roctop_ring::record::{Domain, engine, flag};
 
-use super::lane::{LaneKey, Origin, Slice};
+use super::lane::{LaneKey, Slice};
 use super::lanes::{keep_at, known_at};
 use super::names::Names;
 use super::range_attribution::Work;
@@ -121,7 +121,7 @@ impl Store {
                 site: call.site,
                 flags: 0,
             });
-            self.slices += self.lanes[at as usize].add(Origin::NONE, slices, &mut self.rooms);
+            self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
             self.make_room();
         }
     }
@@ -234,11 +234,7 @@ impl Store {
             site: dispatch.site,
             flags: dispatch.flags,
         });
-        let source = Origin {
-            queue: first.queue.0,
-            thread: first.thread.map_or(u32::MAX, |thread| thread.0),
-        };
-        self.slices += self.lanes[lane as usize].add(source, slices, &mut self.rooms);
+        self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
         let at = first.agent.0 as usize;
         let timed = dispatches.iter().filter(|one| is_timed(one));
         if let Some(agent) = self.agents.get_mut(at)

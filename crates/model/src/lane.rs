@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(crate) use self::recalled::Recalled;
-use super::pyramid::{Bucket, Pyramid, Reach, lay};
+use super::pyramid::{Amount, Bucket, Pyramid, Reach, lay};
 use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::site::SiteNumber;
 
@@ -119,6 +119,17 @@ impl LaneKey {
         }
     }
 
+    /// Origin of a slice of this lane, for grouping.
+    const fn origin(self, slice: &Slice) -> Origin {
+        match self {
+            Self::Stream(..) | Self::Queue(..) => Origin {
+                queue: slice.queue,
+                thread: slice.thread,
+            },
+            _ => Origin::NONE,
+        }
+    }
+
     /// The lane of a dispatch.
     pub const fn of(dispatch: &Dispatch) -> Self {
         match dispatch.stream {
@@ -223,6 +234,8 @@ pub struct Lane {
     chunks: VecDeque<Arc<Chunk>>,
     /// The latest slices.
     open: Chunk,
+    /// How many of them the pyramids have: one addition of many slices of a lane costs less than many of few.
+    summed: usize,
     /// Its past, by origin.
     parts: Vec<Part>,
     /// The part that was added to last.
@@ -253,6 +266,7 @@ impl Lane {
             groups: VecDeque::new(),
             chunks: VecDeque::new(),
             open: Chunk::default(),
+            summed: 0,
             parts: Vec::new(),
             near: 0,
             reach,
@@ -266,19 +280,8 @@ impl Lane {
 
     /// Adds a slice to details and pyramid.
     pub fn add(&mut self, slice: Slice) {
-        let origin = self.origin(&slice);
-        self.add_in(origin, std::iter::once(slice), &mut Rooms::default());
-    }
-
-    /// Origin of a slice, for grouping.
-    pub(super) const fn origin(&self, slice: &Slice) -> Origin {
-        match self.key {
-            LaneKey::Stream(..) | LaneKey::Queue(..) => Origin {
-                queue: slice.queue,
-                thread: slice.thread,
-            },
-            _ => Origin::NONE,
-        }
+        self.add_in(std::iter::once(slice), &mut Rooms::default());
+        self.sum();
     }
 
     /// Index of the part of an origin.
@@ -304,10 +307,9 @@ impl Lane {
         self.near
     }
 
-    /// Adds slices of one origin, in reused memory.
+    /// Adds slices, in reused memory. The pyramids lack the latest until [`Lane::sum`].
     #[inline]
-    pub(super) fn add_in(&mut self, origin: Origin, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
-        let part = self.part(origin);
+    pub(super) fn add_in(&mut self, mut slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) {
         loop {
             if self.open.slices.len() >= CHUNK {
                 self.turn(rooms);
@@ -318,11 +320,9 @@ impl Lane {
             if added.is_empty() {
                 return;
             }
-            let pyramid = &mut self.parts[part].pyramid;
             for slice in added {
                 self.open.begin = self.open.begin.min(slice.span.begin);
                 self.open.end = self.open.end.max(slice.span.end);
-                pyramid.add(slice.span, slice.what, true);
             }
             self.first = self.first.min(self.open.begin);
             self.last = self.last.max(self.open.end);
@@ -330,8 +330,27 @@ impl Lane {
         }
     }
 
+    /// Adds the slices to the pyramids that are not in them yet.
+    pub(super) fn sum(&mut self) {
+        let (slices, key) = (std::mem::take(&mut self.open.slices), self.key);
+        let fresh = &slices[self.summed..];
+        let amount = Amount::of(fresh.iter().map(|slice| slice.span));
+        for run in fresh.chunk_by(|one, next| key.origin(one) == key.origin(next)) {
+            let part = self.part(key.origin(&run[0]));
+            let pyramid = &mut self.parts[part].pyramid;
+            pyramid.expect(amount);
+            for slice in run {
+                pyramid.add(slice.span, slice.what, true);
+            }
+        }
+        self.summed = slices.len();
+        self.open.slices = slices;
+    }
+
     #[cold]
     fn turn(&mut self, rooms: &mut Rooms) {
+        self.sum();
+        self.summed = 0;
         let next = Chunk {
             slices: rooms.take(),
             ..Chunk::default()
@@ -350,7 +369,8 @@ impl Lane {
     }
 
     /// Adds the past of another lane, without its slices.
-    pub(super) fn absorb(&mut self, other: &Self) {
+    pub(super) fn absorb(&mut self, other: &mut Self) {
+        other.sum();
         for part in &other.parts {
             let own = self.part(part.origin.unwrap_or(Origin::NONE));
             self.parts[own].pyramid.absorb(&part.pyramid);
@@ -413,9 +433,11 @@ impl Lane {
         }
         self.forgotten_until = self.forgotten_until.max(oldest.end);
         let gone = oldest.slices.len();
-        match self.chunks.pop_front() {
-            Some(chunk) => rooms.keep(chunk),
-            None => self.open = Chunk::default(),
+        if let Some(chunk) = self.chunks.pop_front() {
+            rooms.keep(chunk);
+        } else {
+            self.sum();
+            (self.open, self.summed) = (Chunk::default(), 0);
         }
         gone
     }
@@ -592,7 +614,7 @@ impl Lane {
             let mut exact = vec![Bucket::default(); columns - split];
             let slices = self.touching(start, to).flat_map(|chunk| &chunk.slices);
             let inside = slices.filter(|slice| slice.span.end >= start && slice.span.begin < to);
-            for slice in inside.filter(|slice| takes(self.origin(slice))) {
+            for slice in inside.filter(|slice| takes(self.key.origin(slice))) {
                 lay(slice.span, slice.what, start, width, &mut exact);
             }
             for (column, sums) in out[split..].iter_mut().zip(&exact) {
@@ -713,7 +735,7 @@ mod tests {
             *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (*seed >> 33) % most
         };
-        let mut lane = Lane::new(LaneKey::Stream(AgentId(0), StreamId(0)));
+        let (mut lane, mut rooms) = (Lane::new(LaneKey::Stream(AgentId(0), StreamId(0))), Rooms::default());
         let (scale, mut at, mut all) = (10u64.pow(3 + next(5) as u32), 1_000, Vec::new());
         for _ in 0..3000 {
             at += next(scale);
@@ -727,10 +749,14 @@ mod tests {
                 thread: 10 + next(u64::from(sources)) as u32,
                 ..Slice::default()
             };
-            lane.add(one);
+            lane.add_in(std::iter::once(one), &mut rooms);
+            if next(700) == 0 {
+                lane.sum();
+            }
             all.push(one);
             at = if next(2) == 0 { at } else { one.span.end };
         }
+        lane.sum();
         for _ in 0..next(9) {
             lane.forget(None);
         }
@@ -755,7 +781,7 @@ mod tests {
                 for (column, at) in shown.iter().zip(0..) {
                     let (left, right) = (from + width * at, from + width * (at + 1));
                     let part = |left: u64, right: u64| {
-                        let own = all.iter().filter(|slice| takes(lane.origin(slice)));
+                        let own = all.iter().filter(|slice| takes(lane.key.origin(slice)));
                         let parts =
                             own.map(|slice| slice.span.end.min(right).saturating_sub(slice.span.begin.max(left)));
                         parts.sum::<u64>()

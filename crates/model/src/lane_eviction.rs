@@ -41,13 +41,14 @@ impl Store {
         self.lanes = left;
         let numbered = self.lanes.iter().enumerate();
         self.lane_ids = numbered.map(|(at, drawn)| (drawn.lane.key, at as u32)).collect();
-        for drawn in &gone {
+        let merged = gone.len();
+        for mut drawn in gone {
             let others = self.lane_id(drawn.lane.key.of_others()) as usize;
-            self.lanes[others].lane.absorb(&drawn.lane);
+            self.lanes[others].lane.absorb(&mut drawn.lane);
             self.lanes[others].is_changed = true;
             self.slices = self.slices.saturating_sub(drawn.lane.kept());
         }
-        self.of_threads.count = ends.len() - gone.len();
+        self.of_threads.count = ends.len() - merged;
         self.of_threads.next = self.of_threads.count + self.of_threads.count / 4;
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Store;
 use super::collectives;
-use super::lane::{Lane, LaneKey, Origin, Rooms, Slice};
+use super::lane::{Lane, LaneKey, Rooms, Slice};
 use super::pyramid::Reach;
 use roctop_trace::item::Nanos;
 
@@ -32,17 +32,18 @@ impl Drawn {
         gone
     }
 
-    /// Adds slices of one origin; returns their number.
-    pub(super) fn add(&mut self, source: Origin, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
+    /// Adds slices; returns their number.
+    pub(super) fn add(&mut self, slices: impl Iterator<Item = Slice>, rooms: &mut Rooms) -> usize {
         self.is_changed = true;
         let before = self.lane.total;
-        self.lane.add_in(source, slices, rooms);
+        self.lane.add_in(slices, rooms);
         (self.lane.total - before) as usize
     }
 
     /// A shared copy of the lane. Unchanged parts stay shared.
     pub(super) fn show(&mut self) -> Arc<Lane> {
         if std::mem::take(&mut self.is_changed) {
+            self.lane.sum();
             self.shown = Arc::new(self.lane.clone());
         }
         self.shown.clone()
@@ -91,7 +92,7 @@ impl Store {
     pub(super) fn slice(&mut self, key: LaneKey, slice: Slice) {
         if slice.span.end > 0 && self.options.timeline {
             let at = self.lane_id(key);
-            self.slices += self.lanes[at as usize].add(Origin::NONE, std::iter::once(slice), &mut self.rooms);
+            self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
             self.make_room();
         }
     }

@@ -5,6 +5,9 @@
 //!
 //! Work arrives nearly in order, so each level has one open bucket. An addition goes there; when the next bucket opens,
 //! its sum moves to its place and to the open bucket of the level above.
+//!
+//! Sparse work, of which nearly every piece would open a bucket of the finest level, goes to the next level instead: its
+//! slices are kept for longer than the finest level reaches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +20,39 @@ const FACTOR: u32 = 3;
 const LEVELS: usize = 7;
 const BLOCK: usize = 64;
 const BLOCKS: usize = 28;
+/// Pieces of work in a bucket of the finest level from which on work is not sparse: a bucket costs as much as twenty pieces.
+const DENSE: u64 = 16;
 /// A span of fewer buckets goes through the open ones.
 const SHORT_BUCKETS: u64 = 8;
+
+/// How much work is added at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount {
+    pieces: u64,
+    /// The first and the last bucket of the finest level.
+    first: u64,
+    last: u64,
+}
+
+impl Amount {
+    pub(crate) fn of(spans: impl Iterator<Item = Span>) -> Self {
+        let (mut pieces, mut begin, mut end) = (0, Nanos::MAX, 0);
+        for span in spans {
+            pieces += 1;
+            begin = begin.min(span.begin);
+            end = end.max(span.end);
+        }
+        Self {
+            pieces,
+            first: begin >> FINEST_BITS,
+            last: end >> FINEST_BITS,
+        }
+    }
+
+    const fn is_dense(self) -> bool {
+        self.pieces >= DENSE * (self.last.saturating_sub(self.first) + 1)
+    }
+}
 
 /// How far back a pyramid reaches.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +61,8 @@ pub(crate) struct Reach {
     pub(crate) span: Span,
     /// Blocks that each level keeps beside the newest.
     pub(crate) blocks: usize,
+    /// Sparse work is in the finest level, too.
+    pub(crate) is_fine: bool,
 }
 
 impl Default for Reach {
@@ -37,6 +73,7 @@ impl Default for Reach {
                 end: Nanos::MAX,
             },
             blocks: BLOCKS,
+            is_fine: false,
         }
     }
 }
@@ -57,6 +94,7 @@ impl Reach {
         Self {
             span,
             blocks: buckets / BLOCK + 3,
+            is_fine: true,
         }
     }
 }
@@ -262,6 +300,9 @@ impl Default for Level {
 impl Level {
     fn bucket(&mut self, index: u64) -> Option<&mut Bucket> {
         let (number, place) = (index / BLOCK as u64, (index % BLOCK as u64) as usize);
+        if number < self.since {
+            return None;
+        }
         match &self.newest {
             Some(newest) if newest.0 == number => {}
             Some(newest) if newest.0 > number => return self.older(number).map(|block| &mut block[place]),
@@ -297,11 +338,22 @@ impl Level {
         Some(block)
     }
 
+    /// Forgets all before this bucket's block, which is the next that is whole.
+    fn forget_before(&mut self, index: u64) {
+        let number = index.div_ceil(BLOCK as u64);
+        if number <= self.since {
+            return;
+        }
+        self.since = number;
+        if self.newest.take_if(|newest| newest.0 < number).is_some() {
+            self.blocks = Arc::default();
+        } else if self.blocks.front().is_some_and(|block| block.0 < number) {
+            Arc::make_mut(&mut self.blocks).retain(|block| block.0 >= number);
+        }
+    }
+
     /// A block before the newest; `None` if it was forgotten.
     fn older(&mut self, number: u64) -> Option<&mut Block> {
-        if number < self.since {
-            return None;
-        }
         let mut at = self.blocks.len();
         while at > 0 && self.blocks[at - 1].0 > number {
             at -= 1;
@@ -334,6 +386,8 @@ pub(crate) struct Pyramid {
     levels: [Level; LEVELS],
     /// Open bucket of each level and its number.
     open: [(u64, Open); LEVELS],
+    /// The level that work is added to: 1 for sparse work, else 0.
+    finest: usize,
     reach: Reach,
 }
 
@@ -354,14 +408,31 @@ impl Pyramid {
         pyramid
     }
 
+    /// Decides by the next pieces of work, of which all that go here are to be added next, whether they are sparse.
+    pub(crate) fn expect(&mut self, amount: Amount) {
+        if self.reach.is_fine {
+            return;
+        }
+        if amount.is_dense() {
+            self.finest = 0;
+            return;
+        }
+        if self.finest == 0 {
+            self.turn(0, 0);
+            self.finest = 1;
+        }
+        self.levels[0].forget_before(amount.last + 1);
+    }
+
     /// Adds a span of work; `begins` is false for a piece of work that was counted before.
     #[inline]
     pub(crate) fn add(&mut self, span: Span, what: u32, begins: bool) {
         let end = span.end.max(span.begin);
         // Most work is short.
-        let index = span.begin >> FINEST_BITS;
-        if end.saturating_sub(1).max(span.begin) >> FINEST_BITS == index {
-            return self.open(0, index).add(what, end - span.begin, begins);
+        let shift = shift(self.finest);
+        let index = span.begin >> shift;
+        if end.saturating_sub(1).max(span.begin) >> shift == index {
+            return self.open(self.finest, index).add(what, end - span.begin, begins);
         }
         self.add_slowly(Span { end, ..span }, what, begins);
     }
@@ -375,7 +446,7 @@ impl Pyramid {
             end: span.end.min(end),
         };
         let end = span.end;
-        for number in 0..LEVELS {
+        for number in self.finest..LEVELS {
             let shift = shift(number);
             let (first, last) = (span.begin >> shift, end.saturating_sub(1).max(span.begin) >> shift);
             let is_short = last - first < SHORT_BUCKETS;
@@ -400,6 +471,8 @@ impl Pyramid {
     /// Adds everything from another pyramid.
     pub(crate) fn absorb(&mut self, other: &Self) {
         for number in 0..LEVELS {
+            // What the other does not know any more is not known of both.
+            self.levels[number].forget_before(other.levels[number].since * BLOCK as u64);
             for (block, buckets) in other.levels[number].all() {
                 let first = block * BLOCK as u64;
                 for (index, bucket) in (first..).zip(buckets.iter()).filter(|(_, bucket)| !bucket.is_empty()) {

@@ -170,10 +170,11 @@ impl Store {
             let key = drawn.lane.key;
             // Lanes that were put together have no slices in the recording.
             let is_single = !key.is_of_thread() || key != key.of_others();
-            let lane = match lanes.remove(&key) {
+            let mut lane = match lanes.remove(&key) {
                 Some(at) => std::mem::replace(&mut found[at as usize].lane, Lane::new(key)),
                 None => Lane::new(key),
             };
+            lane.sum();
             let recalled = is_single.then(|| Arc::new(Recalled { span, until, lane }));
             drawn.lane.set_recalled(recalled);
             drawn.is_changed = true;

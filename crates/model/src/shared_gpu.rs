@@ -91,8 +91,8 @@ impl Store {
         let agent = std::sync::Arc::make_mut(&mut self.names).share([first, second]);
         let lane = self.lane_id(LaneKey::Agent(agent));
         if let Some(&own) = self.lane_ids.get(&LaneKey::Agent(first)) {
-            let known = self.lanes[own as usize].lane.clone();
-            self.lanes[lane as usize].lane.absorb(&known);
+            let mut known = self.lanes[own as usize].lane.clone();
+            self.lanes[lane as usize].lane.absorb(&mut known);
             self.lanes[lane as usize].is_changed = true;
         }
         self.shared_gpus.push(SharedState {

@@ -89,7 +89,7 @@ impl Lane {
         let to = left(first + count);
         for slice in self
             .younger(recalled, start, to)
-            .filter(|slice| takes(self.origin(slice)))
+            .filter(|slice| takes(self.key.origin(slice)))
         {
             lay(slice.span, slice.what, start, width, &mut young);
         }
