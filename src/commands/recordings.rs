@@ -2,14 +2,14 @@
 
 use crate::cli;
 use crate::cli::usage_error::UsageError;
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Output};
 use crate::export::collect::{Collected, collect};
 use crate::export::facts::Facts;
 use crate::export::hosts::Hosts;
 use crate::export::options::{Choice, KernelNames, Layout};
 use crate::export::workspace::Workspace;
 use crate::export::{self, prepare_directory};
-use crate::item::{Process, Span};
+use crate::item::{Item, Process, Span};
 use crate::kernel_name::Aliases;
 use crate::live;
 use crate::live::run::{say, say_all};
@@ -18,7 +18,7 @@ use crate::model::{Fresh, Mode, Narrowing, Options, Snapshot, Store};
 use crate::progress::Progress;
 use crate::query::{Field, Filter};
 use crate::recording;
-use crate::recording::{Merged, Origin, Recorder, Recording};
+use crate::recording::{Merged, Origin, Recorder, Recording, Replay};
 use crate::report::comparison;
 use crate::report::summary as tables;
 use crate::report::threshold::Threshold;
@@ -30,6 +30,7 @@ use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 /// The exit code when a threshold was exceeded.
@@ -248,7 +249,11 @@ impl<'a> Recorded<'a> {
         let progress = Progress::new();
         progress.begin("reading", whole.bytes());
         let mut add = |bytes| progress.add(bytes);
-        let (replay, decoder) = whole.by_kind(None, &mut add, &mut |decoded| store.take(decoded))?;
+        let (replay, decoder) = if has_timeline || whole.threads() == 1 {
+            whole.by_kind(None, &mut add, &mut |output| store.take(&output.decoded()))?
+        } else {
+            read_on_two_threads(&whole, &mut store, &mut add)?
+        };
         drop(progress);
         say_all(&replay.warnings(&names(recordings)));
         store.set_faults(live::faults(&replay));
@@ -288,6 +293,34 @@ impl<'a> Recorded<'a> {
             .items(Some(span), &mut |_| (), &mut |items| narrowing.take(&items))?;
         Ok(narrowing.finish(&self.snapshot))
     }
+}
+
+/// Reads all records into an empty store without a timeline. Another thread counts by kernel, operation and thread.
+fn read_on_two_threads(whole: &Merged<'_>, store: &mut Store, read: &mut dyn FnMut(u64)) -> Result<(Replay, Decoder)> {
+    /// Maximum number of batches between the two.
+    const MAX_AHEAD: usize = 64;
+    let mut part = store.part();
+    let (batches, received) = sync_channel::<Output>(MAX_AHEAD);
+    let (replay, part) = std::thread::scope(|scope| {
+        let counting = scope.spawn(move || {
+            received.iter().for_each(|output| part.take(&output.decoded()));
+            part
+        });
+        let replay = whole.by_kind(None, read, &mut |output| {
+            store.take(&output.decoded());
+            output.items.retain(|item| matches!(item, Item::Operation(_)));
+            // The other thread is gone only if it panicked.
+            let _ = batches.send(std::mem::take(output));
+        });
+        drop(batches);
+        let part = counting.join();
+        (
+            replay,
+            part.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)),
+        )
+    });
+    store.join(part);
+    Ok(replay?)
 }
 
 /// The tables at the end of some recordings.
@@ -380,7 +413,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
 fn times(whole: &Merged<'_>) -> Result<Span> {
     let (mut begin, mut end) = (u64::MAX, 0);
     whole.items(None, &mut |_| (), &mut |items| {
-        let known = items.iter().filter_map(crate::item::Item::span);
+        let known = items.iter().filter_map(Item::span);
         for span in known.filter(|span| span.begin > 0) {
             begin = begin.min(span.begin);
             end = end.max(span.end);

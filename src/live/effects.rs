@@ -319,7 +319,7 @@ fn load(path: &Path) -> Result<Arc<Snapshot>> {
         aliases: config.aliases,
         ..Options::default()
     });
-    whole.by_kind(None, &mut |_| (), &mut |decoded| store.take(decoded))?;
+    whole.by_kind(None, &mut |_| (), &mut |output| store.take(&output.decoded()))?;
     Ok(store.snapshot(Fresh::All))
 }
 

@@ -4,7 +4,7 @@ use roctop_ring::record::{Domain, engine, flag};
 
 use super::lane::{LaneKey, Slice};
 use super::lanes::{keep_at, known_at};
-use super::names::Names;
+use super::names::{Internal, Names};
 use super::range_attribution::Work;
 use super::table::{Route, is_untimed};
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
@@ -50,6 +50,24 @@ fn is_timed(dispatch: &Dispatch) -> bool {
     !is_untimed(dispatch.flags, dispatch.span.end)
 }
 
+/// Passes dispatches on in portions, with credible times; `room` is a reused buffer.
+pub(super) fn credible_portions(dispatches: &[Dispatch], room: &mut Vec<Dispatch>, mut take: impl FnMut(&[Dispatch])) {
+    let is_credible = |one: &Dispatch| one.span.begin <= one.span.end && one.span.end.max(one.submit) <= LATEST;
+    for portion in dispatches.chunks(PORTION) {
+        if portion.iter().all(is_credible) {
+            take(portion);
+            continue;
+        }
+        room.clear();
+        room.extend(portion.iter().map(|dispatch| Dispatch {
+            span: credible(dispatch.span),
+            submit: if dispatch.submit > LATEST { 0 } else { dispatch.submit },
+            ..*dispatch
+        }));
+        take(room);
+    }
+}
+
 impl Store {
     /// Id bounds of a process's open work, by kind.
     fn bounds(&self, process: ProcessId) -> OpenBounds {
@@ -80,7 +98,11 @@ impl Store {
         }
         self.seen_all(process, calls.iter().map(|call| credible(call.span)));
         if self.reach.is_none() {
-            self.tables.calls(thread, calls, &self.names);
+            if self.counts_apart {
+                self.tables.sites.calls(calls);
+            } else {
+                self.tables.calls(thread, calls, &self.names);
+            }
             if self.collectives.is_active() {
                 let is_near = |call: &&ApiCall| call.parent != 0 || is_of_rccl(call, &self.names);
                 for call in calls.iter().filter(is_near) {
@@ -127,21 +149,10 @@ impl Store {
     }
 
     pub(super) fn dispatches(&mut self, dispatches: &[Dispatch]) {
-        let is_credible = |one: &Dispatch| one.span.begin <= one.span.end && one.span.end.max(one.submit) <= LATEST;
         let mut room = std::mem::take(&mut self.room);
-        for portion in dispatches.chunks(PORTION) {
-            if portion.iter().all(is_credible) {
-                self.portion(portion, &mut room.shapes);
-                continue;
-            }
-            room.dispatches.clear();
-            room.dispatches.extend(portion.iter().map(|dispatch| Dispatch {
-                span: credible(dispatch.span),
-                submit: if dispatch.submit > LATEST { 0 } else { dispatch.submit },
-                ..*dispatch
-            }));
-            self.portion(&room.dispatches, &mut room.shapes);
-        }
+        credible_portions(dispatches, &mut room.dispatches, |portion| {
+            self.portion(portion, &mut room.shapes);
+        });
         self.room = room;
     }
 
@@ -149,7 +160,11 @@ impl Store {
         if self.reach.is_some() {
             self.tables.shapes_of(dispatches, shapes);
         } else {
-            self.tables.dispatches(dispatches, shapes);
+            if self.counts_apart {
+                self.tables.sites.dispatches(dispatches);
+            } else {
+                self.tables.dispatches(dispatches, shapes);
+            }
             if self.collectives.is_active() {
                 for dispatch in dispatches {
                     self.collectives.dispatch(dispatch);
@@ -188,9 +203,10 @@ impl Store {
             }
         }
         for dispatch in dispatches {
-            if self.names.is_internal(dispatch.kernel) {
+            let internal = self.names.internal(dispatch.kernel);
+            if internal != Internal::No {
                 self.totals.internal += 1;
-                self.blit(dispatch);
+                self.blit(dispatch, internal);
             }
         }
         if let Some(agent) = self.agent_state(first.agent) {
@@ -331,13 +347,9 @@ impl Store {
     }
 
     /// Counts the run-time's own copy kernels as copies too, unless the collector reports them as such.
-    fn blit(&mut self, dispatch: &Dispatch) {
-        let Some(name) = self.names.kernel(dispatch.kernel) else {
-            return;
-        };
-        let is_fill = name.kernel.mangled.contains("fill");
-        if (is_fill || name.kernel.mangled.contains("copy")) && !self.copies_with_blits && self.reach.is_none() {
-            self.moved(dispatch, is_fill);
+    fn blit(&mut self, dispatch: &Dispatch, kernel: Internal) {
+        if kernel != Internal::Other && !self.copies_with_blits && self.reach.is_none() {
+            self.moved(dispatch, kernel == Internal::Fill);
         }
     }
 

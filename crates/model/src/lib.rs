@@ -7,7 +7,9 @@
 pub mod analysis;
 mod apply;
 pub mod ask;
+mod calls;
 pub mod collectives;
+mod counted_apart;
 mod delta;
 pub mod derived;
 pub mod event_calls;
@@ -49,6 +51,7 @@ mod union;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use self::counted_apart::CountedApart;
 pub use self::lane::{Column, Lane, LaneKey, Origin, Resolution, Slice};
 pub use self::names::{Class, Names};
 pub use self::narrowed::{Counted, Narrowing};
@@ -272,6 +275,8 @@ pub struct Store {
     counting: Option<Arc<Counting>>,
     /// From when on records are counted; 0 for the begin.
     counted_from: Nanos,
+    /// See [`Store::part`].
+    counts_apart: bool,
     /// Whether anything that tables show came since the values were made.
     is_new: bool,
     values: Option<Arc<Values>>,

@@ -51,6 +51,34 @@ impl Class {
     }
 }
 
+/// What a kernel of the run-time itself does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Internal {
+    /// It is one of the program.
+    #[default]
+    No,
+    /// It fills memory.
+    Fill,
+    /// It copies.
+    Copy,
+    /// Neither.
+    Other,
+}
+
+impl Internal {
+    fn of(kernel: &Kernel) -> Self {
+        if !kernel.internal {
+            Self::No
+        } else if kernel.mangled.contains("fill") {
+            Self::Fill
+        } else if kernel.mangled.contains("copy") {
+            Self::Copy
+        } else {
+            Self::Other
+        }
+    }
+}
+
 /// A kernel with its short name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelName {
@@ -90,7 +118,7 @@ pub struct Names {
     /// Numbers of the machine's GPUs, by node.
     gpus: BTreeMap<NodeId, u32>,
     kernels: Vec<Arc<KernelName>>,
-    internal: Vec<bool>,
+    internal: Vec<Internal>,
     /// Whether an operation waits for the GPU, by operation; compact, because every call looks it up.
     blocking: Vec<bool>,
     /// Short names in order, with their kernels.
@@ -197,7 +225,7 @@ impl Names {
             return;
         }
         let short: Arc<str> = alias.map_or_else(|| units::short_name(&kernel.name).into(), Into::into);
-        put(&mut self.internal, id, || false, kernel.internal);
+        put(&mut self.internal, id, Internal::default, Internal::of(&kernel));
         let name = KernelName {
             kernel,
             short: short.clone(),
@@ -331,7 +359,12 @@ impl Names {
 
     /// Whether a kernel is one of the run-time's own.
     pub fn is_internal(&self, id: KernelId) -> bool {
-        self.internal.get(id.0 as usize).copied().unwrap_or(false)
+        self.internal(id) != Internal::No
+    }
+
+    /// What a kernel does if it is one of the run-time itself.
+    pub fn internal(&self, id: KernelId) -> Internal {
+        self.internal.get(id.0 as usize).copied().unwrap_or_default()
     }
 
     /// `GPU0`, `host`.

@@ -51,7 +51,8 @@ impl Places {
         self.find(place)
     }
 
-    fn find(&mut self, place: Placement) -> u32 {
+    /// Index of a place; `u32::MAX` if there are too many.
+    pub(super) fn find(&mut self, place: Placement) -> u32 {
         let id = match self.ids.get(&place) {
             Some(&id) => id,
             None if self.all.len() >= MAX_PLACES => return u32::MAX,

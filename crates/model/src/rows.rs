@@ -77,7 +77,13 @@ impl Store {
                 numbers: numbers.clone(),
             }
         });
-        let api = self.tables.api.iter().enumerate().filter(|(_, row)| row.stat.calls > 0);
+        let api = self
+            .tables
+            .calls
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.stat.calls > 0);
         let api = api.map(|(id, row)| {
             let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
             ApiRow {
@@ -89,6 +95,7 @@ impl Store {
         });
         let threads = self
             .tables
+            .calls
             .threads
             .iter()
             .enumerate()

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use roctop_ring::record::flag;
 
-use super::apply::is_error;
-use super::credible;
+use super::calls::Calls;
+pub use super::calls::{ApiStat, ThreadStat};
 use super::fx_hash::FastMap;
-use super::histogram_delta::Counts;
 pub use super::kernels::{Cell, KernelStat};
 use super::kernels::{Kernels, find as find_cell};
 pub use super::launch_config::Shape;
@@ -217,28 +216,6 @@ impl CopyStat {
     }
 }
 
-/// Statistics of an operation.
-#[derive(Clone, Debug, Default)]
-pub struct ApiStat {
-    /// Durations.
-    pub stat: Stat,
-    /// Number of calls that returned an error.
-    pub errors: u64,
-    /// The last error code.
-    pub last_error: i32,
-}
-
-/// Call times of a thread.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThreadStat {
-    /// Number of calls.
-    pub calls: u64,
-    /// Time in outermost calls, ns.
-    pub total: u64,
-    /// Time in calls that wait for the GPU, ns.
-    pub blocked: u64,
-}
-
 /// Statistics of markers whose texts differ only in digits.
 #[derive(Clone, Debug, Default)]
 pub struct MarkerStat {
@@ -272,16 +249,14 @@ pub struct Tables {
     /// Copy routes.
     pub copies: Vec<CopyStat>,
     routes: FastMap<Route, u32>,
+    /// The latest routes with their numbers, by direction.
+    near_routes: [Option<(Route, u32)>; NEAR_ROUTES],
     /// Sums of routes of several processes to one GPU.
     pub copy_sums: Vec<CopySum>,
     /// Index of the sum of a route.
     sum_of: FastMap<u32, u32>,
-    /// API operations.
-    pub api: Vec<ApiStat>,
-    /// Values not yet in the histogram, by operation.
-    api_counts: Vec<Counts>,
-    /// Threads.
-    pub threads: Vec<ThreadStat>,
+    /// API operations and threads.
+    pub calls: Calls,
     /// Markers by text pattern; those beyond the limit share the last row.
     pub markers: Vec<MarkerStat>,
     patterns: HashMap<Arc<str>, u32>,
@@ -299,6 +274,8 @@ pub struct Tables {
     pub(super) sites: SiteTable,
 }
 
+/// Number of routes that are found without a hash table.
+const NEAR_ROUTES: usize = 8;
 /// Maximum number of marker patterns with a separate row.
 const MAX_MARKERS: usize = 4096;
 pub(super) const MAX_IDS: usize = 1 << 22;
@@ -326,6 +303,19 @@ impl Tables {
         self.room = places;
     }
 
+    /// Takes the numbers by kernel, operation and thread from where they were counted; places get the numbers that they have
+    /// there.
+    pub(super) fn join(&mut self, kernels: Kernels, mut places: Places, shapes: Shapes, calls: Calls) {
+        for copies in &mut self.copies {
+            for cell in Arc::make_mut(&mut copies.cells) {
+                if let Some(place) = self.places.all().get(cell.place as usize) {
+                    cell.place = places.find(*place);
+                }
+            }
+        }
+        (self.kernels, self.places, self.shapes, self.calls) = (kernels, places, shapes, calls);
+    }
+
     /// The index of each dispatch's geometry alone goes to `shapes`; nothing is counted.
     pub(super) fn shapes_of(&mut self, dispatches: &[Dispatch], shapes: &mut Vec<u32>) {
         shapes.clear();
@@ -348,7 +338,14 @@ impl Tables {
 
     /// Index of a route in [`Tables::copies`].
     pub fn route(&mut self, route: Route) -> u32 {
+        let near = &mut self.near_routes[usize::from(route.direction) % NEAR_ROUTES];
+        if let Some((known, id)) = *near
+            && known == route
+        {
+            return id;
+        }
         if let Some(&id) = self.routes.get(&route) {
+            *near = Some((route, id));
             return id;
         }
         let full = self.copies.len() < HISTOGRAMS;
@@ -427,55 +424,7 @@ impl Tables {
     /// Counts calls of a thread.
     pub fn calls(&mut self, thread: ThreadId, calls: &[ApiCall], names: &Names) {
         self.sites.calls(calls);
-        let mut outer = ThreadStat::default();
-        for call in calls {
-            let nanos = credible(call.span).duration();
-            self.call(call, nanos, is_error(call, names));
-            if call.parent == 0 {
-                outer.calls += 1;
-                outer.total = outer.total.saturating_add(nanos);
-                let blocked = if names.blocks(call.operation) { nanos } else { 0 };
-                outer.blocked = outer.blocked.saturating_add(blocked);
-            }
-        }
-        if let Some(known) = dense(&mut self.threads, thread.0, |_| ThreadStat::default()) {
-            known.calls += outer.calls;
-            known.total = known.total.saturating_add(outer.total);
-            known.blocked = known.blocked.saturating_add(outer.blocked);
-        }
-    }
-
-    #[inline]
-    fn call(&mut self, call: &ApiCall, nanos: u64, is_error: bool) {
-        let at = call.operation.0 as usize;
-        if at >= self.api.len() && !self.add_operations(at) {
-            return;
-        }
-        let (row, counts) = (&mut self.api[at], &mut self.api_counts[at]);
-        row.stat.add_apart(nanos);
-        if row.stat.is_full() && counts.add(nanos) {
-            row.stat.count_in(counts);
-        }
-        if is_error {
-            row.errors += 1;
-            row.last_error = call.status.unwrap_or_default();
-        }
-    }
-
-    /// Creates rows up to this operation; false if it exceeds the limit.
-    #[cold]
-    fn add_operations(&mut self, last: usize) -> bool {
-        if last >= MAX_IDS {
-            return false;
-        }
-        for number in self.api.len()..=last {
-            self.api.push(ApiStat {
-                stat: Stat::new(number < HISTOGRAMS),
-                ..ApiStat::default()
-            });
-        }
-        self.api_counts.resize_with(self.api.len(), Counts::default);
-        true
+        self.calls.add(thread, calls, names);
     }
 
     /// Assigns a pattern to a new text.
@@ -549,10 +498,7 @@ impl Tables {
     /// Updates percentiles and cells. Percentiles of many kernels may lag a little unless `is_exact`.
     pub fn refresh(&mut self, is_exact: bool) {
         self.kernels.refresh(&self.shapes, is_exact);
-        for (row, counts) in self.api.iter_mut().zip(&mut self.api_counts) {
-            row.stat.count_in(counts);
-        }
-        self.api.iter_mut().for_each(|row| row.stat.refresh());
+        self.calls.refresh();
         for (row, recent) in self.markers.iter_mut().zip(&mut self.recent) {
             row.stat.refresh();
             row.kernels = recent.fresh().unwrap_or(row.kernels);
@@ -569,7 +515,7 @@ impl Tables {
 
     /// Statistics of an operation, if it was called.
     pub fn operation(&self, id: OperationId) -> Option<&ApiStat> {
-        self.api.get(id.0 as usize)
+        self.calls.operations.get(id.0 as usize)
     }
 
     /// Statistics of a kernel, if it ran.

@@ -54,19 +54,18 @@ impl Merged<'_> {
         self.decode_all(decoder, span, read, &mut |output| take(&output.decoded()))
     }
 
-    /// Decodes everything that may overlap `span`; calls and dispatches are apart from the other items. Returns the decoder
-    /// too, which knows all that is named.
+    /// Decodes everything that may overlap `span`; calls and dispatches are apart from the other items. `take` may keep the
+    /// output. Returns the decoder too, which knows all that is named.
     pub fn by_kind(
         &self,
         span: Option<Span>,
         read: &mut dyn FnMut(u64),
-        take: &mut dyn FnMut(&Decoded<'_>),
+        take: &mut dyn FnMut(&mut Output),
     ) -> Result<(Replay, Decoder)> {
-        self.decode(Decoder::by_kind(), span, read, &mut |output| take(&output.decoded()))
+        self.decode(Decoder::by_kind(), span, read, take)
     }
 
-    /// As [`Merged::by_kind`], with an id for every text of a marker or of arguments, without a limit; `take` may keep the
-    /// output.
+    /// As [`Merged::by_kind`], with an id for every text of a marker or of arguments, without a limit.
     pub fn by_kind_with_unlimited_texts(
         &self,
         span: Option<Span>,

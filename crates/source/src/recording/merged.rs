@@ -186,7 +186,7 @@ differ",
     }
 
     /// Number of threads that read records.
-    pub(super) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         let threads = self.parts.iter().map(|part| part.recording.threads());
         threads.max().unwrap_or(1)
     }
