@@ -19,9 +19,10 @@ pub fn signal() -> Option<i32> {
 ///
 /// roctop first executes itself again, so that the installed signal handlers are gone.
 pub fn die_by(signal: i32) -> u8 {
-    if signal == Signal::PIPE.as_raw() {
-        // Every program in this language begins by ignoring it; a shell does not.
-        let _ = Command::new("/bin/sh").args(["-c", "kill -PIPE $$"]).exec();
+    // Every program in this language ignores SIGPIPE from its beginning, and real-time signals have no names.
+    if signal == Signal::PIPE.as_raw() || Signal::from_named_raw(signal).is_none() {
+        let command = format!("kill -{signal} $$");
+        let _ = Command::new("/bin/sh").args(["-c", &command]).exec();
     }
     if let Ok(own) = std::env::current_exe() {
         let _ = Command::new(own).arg(DIE).arg(signal.to_string()).exec();

@@ -35,7 +35,7 @@ fn exit_codes_and_signals_are_the_programs_own() {
         let output = run(&["--no-ui", "sh", "-c", &format!("exit {code}")]);
         assert_eq!(output.status.code(), Some(code));
     }
-    for signal in [1, 2, 6, 9, 11, 13, 15] {
+    for signal in [1, 2, 6, 9, 11, 13, 15, 34, 37, 64] {
         let output = run(&["--no-ui", "sh", "-c", &format!("kill -{signal} $$")]);
         assert_eq!(output.status.signal(), Some(signal));
     }
