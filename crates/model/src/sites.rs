@@ -321,7 +321,7 @@ impl Sites {
     pub fn caller(&self, path: PathId) -> Option<(Frame, &Line)> {
         let is_python = |(frame, _): &(Frame, &Line)| self.is_python(*frame);
         let is_own = |(frame, line): &(Frame, &Line)| self.is_python(*frame) && !is_installed(&line.file);
-        let written = |(_, line): &(Frame, &Line)| !line.function.starts_with(STUB);
+        let written = |(_, line): &(Frame, &Line)| !line.function.starts_with(STUB) && !is_of_hip(line);
         let first = |wanted: &dyn Fn(&(Frame, &Line)) -> bool| self.functions(path).find(wanted);
         first(&is_own)
             .or_else(|| first(&is_python))
@@ -416,6 +416,19 @@ pub fn place(line: &Line) -> Option<String> {
         (file, 0) => Some(file.to_owned()),
         (file, line) => Some(format!("{file}:{line}")),
     }
+}
+
+/// Whether a function is of HIP's own headers: they wrap many calls in templates, as `hipMalloc<float>`.
+fn is_of_hip(line: &Line) -> bool {
+    if line.file.is_empty() {
+        // Without a file the name decides, which is that of an instance, with its result.
+        let name = line.function.strip_prefix("hipError_t hip");
+        return name.is_some_and(|name| name.starts_with(char::is_uppercase) && name.contains('<'));
+    }
+    let is_header = |name: &str| name.starts_with("hip_") || name.starts_with("amd_");
+    let folder = line.file.rsplit_once('/').filter(|(_, name)| is_header(name));
+    let folders = ["/include/hip", "/include/hip/amd_detail"];
+    folder.is_some_and(|(folder, _)| folders.iter().any(|known| folder.ends_with(known)))
 }
 
 /// Whether a Python file comes with Python or a package.
@@ -704,6 +717,46 @@ mod tests {
         assert_eq!(sites.label(id), "launch.h:7 launch()");
         let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
         assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
+    }
+
+    #[test]
+    fn label_is_no_template_of_hips_headers() {
+        let label = |inner: (&'static str, &'static str, u32)| {
+            let mut sites = Sites::default();
+            let process = ProcessId(0);
+            sites.add(process, &module(0, "/home/me/train"));
+            sites.add(process, &path(1, &[frame(0, 0x10)]));
+            sites.add(
+                process,
+                &names(frame(0, 0x10), &[inner, ("load()", "/src/load.cpp", 12)]),
+            );
+            sites.settle();
+            let id = sites.path_of(process, SiteNumber(1)).expect("it is known");
+            sites.label(id).to_owned()
+        };
+        let wrapped = "hipError_t hipMalloc<int>(int**, unsigned long)";
+        for header in [
+            "/usr/include/hip/hip_runtime_api.h",
+            "/opt/rocm/include/hip/amd_detail/amd_hip_runtime.h",
+            "",
+        ] {
+            assert_eq!(label((wrapped, header, 6729)), "load.cpp:12 load()", "{header}");
+        }
+        for (function, file, text) in [
+            (
+                "hipMalloc_or_exit<int>()",
+                "/src/hip/hip_check.cpp",
+                "hip_check.cpp:7 hipMalloc_or_exit<int>()",
+            ),
+            ("hipError_t hipChecked()", "", "hipError_t hipChecked()"),
+            (
+                "at::empty()",
+                "/src/ATen/hip/HIPContext.h",
+                "HIPContext.h:7 at::empty()",
+            ),
+        ] {
+            assert_eq!(label((function, file, 7)), text);
+        }
     }
 
     #[test]
