@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use self::single::slowest;
 use super::compare::{self, Comparison};
+use super::launches;
+use super::relation::Kind;
 use super::tab::{diff, running};
 use super::widgets::list::List;
 use super::widgets::table::{self, AnswerRow, Scene};
@@ -18,7 +20,7 @@ use roctop_model::ask::{
     window as asked_window,
 };
 use roctop_model::query::Error;
-use roctop_model::{Counted, Snapshot};
+use roctop_model::{Counted, Lane, Snapshot};
 use roctop_trace::item::Span;
 use roctop_trace::spelling::did_you_mean;
 use roctop_trace::units;
@@ -268,6 +270,23 @@ impl Asking<'_> {
             });
         } else {
             self.list(pane, &[], &|_| true);
+        }
+        let kind = match top {
+            Top::Kernels => Some(Kind::Kernels),
+            Top::Calls => Some(Kind::Calls),
+            Top::Copies => Some(Kind::Copies),
+            Top::Markers | Top::Ranges => Some(Kind::Ranges),
+            Top::Processes | Top::Collectives | Top::Sites => None,
+        };
+        if let Some(relation) = kind.and_then(|kind| launches::relation(&self.scene(), kind)) {
+            let source = &self.ui.filter.source;
+            self.note(format!(
+                "no name here matches the filter: {source}; the rows are related: {relation}"
+            ));
+            let is_dropped = |lane: &Lane| Kind::of(lane.key).is_some() && lane.total > lane.kept() as u64;
+            if self.snap.lanes.iter().any(|lane| is_dropped(lane)) {
+                self.answer.basis = Basis::Kept;
+            }
         }
         let at = self
             .answer
