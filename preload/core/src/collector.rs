@@ -5,7 +5,9 @@
 //! [`Process::intern`](crate::process::Process::intern) turns texts into ids;
 //! [`Process::fact`](crate::process::Process::fact) appends facts.
 
+use crate::guard::Errno;
 use crate::process;
+use crate::ranges::OpenRange;
 use crate::thread::{self, Thread};
 use crate::{clock, control};
 use roctop_ring::arguments::Arguments;
@@ -17,6 +19,7 @@ use roctop_ring::record::{
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use roctop_ring::writer::ClosedRange;
+use std::cell::Cell;
 
 /// An API call in progress.
 #[derive(Clone, Copy)]
@@ -359,7 +362,9 @@ pub fn push(text: &[u8]) -> i32 {
     let start = clock::now();
     let level = thread.hold().map(|held| {
         let level = held.entry.word(entry::RANGE_DEPTH).load(Ordering::Relaxed);
-        (level, held.entry.open_range(start, correlation, id, inline))
+        let is_kept = held.entry.open_range(start, correlation, id, inline)
+            || keep_deep(thread, level as usize, start, correlation, id, inline);
+        (level, is_kept)
     });
     match level {
         Some((level, true)) => level as i32,
@@ -374,7 +379,10 @@ pub fn push(text: &[u8]) -> i32 {
 /// The innermost pushed range ends. Returns the level after it, -1 when none was open.
 pub fn pop() -> i32 {
     let Some(thread) = marking() else { return -1 };
-    let closed = thread.hold().map(|held| held.entry.close_range());
+    let closed = thread.hold().map(|held| match held.entry.close_range() {
+        ClosedRange::TooDeep { level } => close_deep(thread, level),
+        closed => closed,
+    });
     match closed {
         Some(ClosedRange::Range {
             start,
@@ -404,51 +412,89 @@ pub fn pop() -> i32 {
     }
 }
 
+/// Keeps a pushed range for which the file has no room; false if there is no memory for it.
+#[cold]
+fn keep_deep(thread: &Thread, level: usize, start: u64, correlation: u64, text_id: u32, inline: &[u8]) -> bool {
+    let Some(place) = thread.deep_range(level) else {
+        return false;
+    };
+    let mut text = [0; entry::RANGE_TEXT];
+    text.iter_mut().zip(inline).for_each(|(to, from)| *to = *from);
+    place.set(OpenRange {
+        start,
+        correlation,
+        text_id,
+        length: inline.len().min(text.len()),
+        text,
+    });
+    true
+}
+
+#[cold]
+fn close_deep(thread: &Thread, level: usize) -> ClosedRange {
+    match thread.deep_range(level).map(Cell::get) {
+        Some(range) if range.start != 0 => ClosedRange::Range {
+            start: range.start,
+            correlation: range.correlation,
+            text_id: range.text_id,
+            level,
+            text: range.text,
+            length: range.length,
+        },
+        _ => ClosedRange::TooDeep { level },
+    }
+}
+
 /// A range begins that any thread may stop. `id` is the one that the program gets.
 pub fn start(id: u64, text: &[u8]) {
     let Some(thread) = marking() else { return };
-    let Some(file) = process::get().and_then(process::Process::main) else {
-        return;
-    };
+    let Some(process) = process::get() else { return };
+    let Some(file) = process.main() else { return };
     let (text_id, inline) = long(text);
-    for place in places(id) {
-        let Some(words) = file.open_range(place) else { break };
-        let [word, ..] = words else { break };
-        if word
-            .compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
-            put(words, open_range::TID, u64::from(thread.tid()));
-            put(words, open_range::CORRELATION, thread.correlate());
-            put(
-                words,
-                open_range::SIZES,
-                u64::from(text_id) | (inline.len() as u64) << 32,
-            );
-            for (to, chunk) in words.iter().skip(open_range::TEXT).zip(inline.chunks(8)) {
-                let mut raw = [0u8; 8];
-                raw.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-                to.store(u64::from_le_bytes(raw), Ordering::Relaxed);
-            }
-            put(words, open_range::START, clock::now());
-            return;
+    let begin = |words: &[AtomicU64]| {
+        let is_ours = words.get(open_range::ID).is_some_and(|word| {
+            word.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        });
+        if !is_ours {
+            return false;
         }
+        put(words, open_range::TID, u64::from(thread.tid()));
+        put(words, open_range::CORRELATION, thread.correlate());
+        put(
+            words,
+            open_range::SIZES,
+            u64::from(text_id) | (inline.len() as u64) << 32,
+        );
+        for (to, chunk) in words.iter().skip(open_range::TEXT).zip(inline.chunks(8)) {
+            let mut raw = [0u8; 8];
+            raw.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            to.store(u64::from_le_bytes(raw), Ordering::Relaxed);
+        }
+        put(words, open_range::START, clock::now());
+        true
+    };
+    if places(id).any(|place| file.open_range(place).is_some_and(&begin)) {
+        return;
     }
-    lose_range();
+    let errno = Errno::keep();
+    process.started_ranges.make();
+    drop(errno);
+    if !process.started_ranges.places(id).any(|words| begin(words)) {
+        lose_range();
+    }
 }
 
 /// A started range stops.
 pub fn stop(id: u64) {
     let Some(thread) = marking() else { return };
-    let Some(file) = process::get().and_then(process::Process::main) else {
-        return;
-    };
+    let Some(process) = process::get() else { return };
+    let Some(file) = process.main() else { return };
     let now = clock::now();
-    for place in places(id) {
-        let Some(words) = file.open_range(place) else { break };
+    let end = |words: &[AtomicU64]| {
         let read = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Acquire));
         if read(open_range::ID) != id {
-            continue;
+            return false;
         }
         let sizes = read(open_range::SIZES);
         let mut text = [0u8; Marker::INLINE_TEXT];
@@ -470,7 +516,10 @@ pub fn stop(id: u64) {
                 text,
             );
         }
-        return;
+        true
+    };
+    if !places(id).any(|place| file.open_range(place).is_some_and(&end)) {
+        process.started_ranges.places(id).any(|words| end(words));
     }
 }
 

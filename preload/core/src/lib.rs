@@ -32,6 +32,7 @@ pub mod notices;
 pub mod origin;
 mod prefetch;
 pub mod process;
+mod ranges;
 pub mod sites;
 pub mod state;
 pub mod stream;

@@ -6,6 +6,7 @@ mod budget;
 
 use self::budget::{FILES, SMALLEST_RING, base, budget, flight_budget, room, sites_bytes, spec};
 use crate::config::{Config, config};
+use crate::ranges::StartedRanges;
 use crate::sites::Sites;
 use crate::state::{self, word};
 use crate::stream::Streams;
@@ -62,6 +63,8 @@ pub struct Process {
     pub(crate) notices_written: AtomicU64,
     /// Number of start/stop ranges begun.
     pub(crate) ranges: AtomicU64,
+    /// Those for which the file has no room.
+    pub(crate) started_ranges: StartedRanges,
     /// Streams seen.
     pub(crate) streams: Streams,
     /// Places that launch, copy or allocate.
@@ -178,6 +181,7 @@ impl Process {
             flights: AtomicU64::new(0),
             notices_written: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
+            started_ranges: StartedRanges::new(),
             streams: Streams::new(),
             sites: Sites::new(),
         };

@@ -8,7 +8,7 @@ mod code;
 mod known;
 mod learn;
 mod mappings;
-mod memory;
+pub(crate) mod memory;
 mod python;
 
 pub(crate) use self::known::Known;

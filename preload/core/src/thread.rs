@@ -5,6 +5,7 @@
 use crate::guard::Errno;
 use crate::origin::Origin;
 use crate::process::{self, Chunk, Process};
+use crate::ranges::{DeepRanges, OpenRange};
 use crate::sites::Known;
 use crate::state::{self, word};
 use crate::{clock, prefetch, tls};
@@ -75,6 +76,8 @@ pub struct Thread {
     pub group: Cell<[u32; 2]>,
     /// What it knows of sites; earlier owners of this state used the same memory.
     sites: Cell<Option<&'static Known>>,
+    /// Its pushed ranges for which the file has no room.
+    deep_ranges: Cell<Option<&'static DeepRanges>>,
 }
 
 /// The thread states of one file, in memory that a forked child reads as zero.
@@ -451,6 +454,16 @@ impl Thread {
             self.sites.set(Known::new());
         }
         self.sites.get()
+    }
+
+    /// Its pushed range at a level for which the file has no room; `None` if there is no memory for it.
+    pub(crate) fn deep_range(&self, level: usize) -> Option<&'static Cell<OpenRange>> {
+        if self.deep_ranges.get().is_none() {
+            let errno = Errno::keep();
+            self.deep_ranges.set(DeepRanges::new());
+            drop(errno);
+        }
+        self.deep_ranges.get()?.at(level)
     }
 
     fn announce(&self) {

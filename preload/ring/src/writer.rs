@@ -269,7 +269,7 @@ impl<'m> EntryWriter<'m> {
         totals.map_or(0, |[calls, _]| calls.load(Ordering::Relaxed))
     }
 
-    /// Pushes an open ROC-TX range. False if the stack is full; the caller then counts the range as lost.
+    /// Pushes an open ROC-TX range. False if the stack is full; the caller then keeps the range elsewhere or counts it as lost.
     pub fn open_range(&self, start: u64, correlation: u64, text_id: u32, text: &[u8]) -> bool {
         let depth = self.word(entry::RANGE_DEPTH).load(Ordering::Relaxed) as usize;
         let fits = depth < entry::RANGES;

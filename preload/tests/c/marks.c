@@ -60,8 +60,14 @@ int main(int argc, char **argv) {
       text[sizeof text - 1] = 0;
       mark(text);
     } else if (!strcmp(argv[i], "deep")) {
-      for (int k = 0; k < 40; k++) push("deep");
+      for (int k = 0; k < 4200; k++) push("deep");
+      for (int k = 0; k < 4200; k++) pop();
+      for (int k = 0; k < 40; k++) push(k % 2 ? "odd" : "even");
       for (int k = 0; k < 40; k++) pop();
+    } else if (!strcmp(argv[i], "many")) {
+      static uint64_t ids[1000];
+      for (int k = 0; k < 1000; k++) ids[k] = start("one of many");
+      for (int k = 999; k >= 0; k--) stop(ids[k]);
     } else if (!strcmp(argv[i], "start")) {
       uint64_t id = start("started");
       stop(id);

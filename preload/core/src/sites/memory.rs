@@ -95,7 +95,7 @@ pub(super) fn control_block() -> u64 {
 ///
 /// # Safety
 /// All bytes zero is a valid `T`, and so is any state in which a forked child inherits it.
-pub(super) unsafe fn zeroed<T>() -> Option<&'static T> {
+pub(crate) unsafe fn zeroed<T>() -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096) };
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
