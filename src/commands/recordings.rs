@@ -303,7 +303,9 @@ fn read_on_two_threads(whole: &Merged<'_>, store: &mut Store, read: &mut dyn FnM
     let (batches, received) = sync_channel::<Output>(MAX_AHEAD);
     let (replay, part) = std::thread::scope(|scope| {
         let counting = scope.spawn(move || {
-            received.iter().for_each(|output| part.take(&output.decoded()));
+            for output in received {
+                part.take(&output.decoded());
+            }
             part
         });
         let replay = whole.by_kind(None, read, &mut |output| {
