@@ -168,7 +168,7 @@ pub struct Function {
     pub is_special: bool,
     /// Its argument is an event that its stream records or waits for.
     pub is_event: bool,
-    /// It launches, copies, fills or allocates, or adds a kernel to a graph: where it is called is of interest.
+    /// It launches, copies, fills or allocates, or adds such work to a graph: where it is called is of interest.
     pub has_site: bool,
 }
 
@@ -236,8 +236,8 @@ const fn returns(signature: &str) -> Returns {
     }
 }
 
-/// Beginnings of the names of functions that launch, copy, fill or allocate, or add kernels to graphs.
-const WITH_SITE: [&str; 17] = [
+/// Beginnings of the names of functions that launch, copy, fill or allocate, or add such work to graphs.
+const WITH_SITE: [&str; 21] = [
     "hipLaunch",
     "hipExtLaunch",
     "hipModuleLaunch",
@@ -246,6 +246,10 @@ const WITH_SITE: [&str; 17] = [
     "hipDrvLaunch",
     "hipGraphLaunch",
     "hipGraphAddKernelNode",
+    "hipGraphAddMemcpyNode",
+    "hipGraphAddMemsetNode",
+    "hipDrvGraphAddMemcpyNode",
+    "hipDrvGraphAddMemsetNode",
     "hipGraphAddNode",
     "hipMemcpy",
     "hipMemset",

@@ -706,6 +706,9 @@ fn take_part(function: &Function, frame: &Frame, call: &Call) {
         launch if launch.launches() => {
             graphs::launched(&graph_call(function, frame, call), fetch(frame, function.stream));
         }
+        _ if function.has_site => {
+            graphs::moved(&graph_call(function, frame, call), fetch(frame, function.stream));
+        }
         _ => {}
     }
 }

@@ -1,9 +1,13 @@
-//! Where the kernels of a graph come from: the launch that was captured, or the call that added the node.
+//! Where the work of a graph comes from: the call that was captured, or that added the node.
 //!
 //! HIP does not say which node a dispatch belongs to. A dispatch in a launch of a graph is matched by its kernel: if all
 //! nodes with this kernel have one site, it is that one. If they have several, and edges put these nodes into one order,
 //! HIP submits them in that order, and the dispatches of the kernel are counted. Otherwise the site stays the one of the
 //! launch. A launch with another number of dispatches than the graph has nodes ends this for the executable graph.
+//!
+//! A copy or fill may take any number of kernels and copies by engines, so these are not counted. If all copies of the graph
+//! have one site, it is that one. If edges put all nodes into one order, a copy is of a node between the last kernel and the
+//! next one; if these have one site, it is that one.
 //!
 //! Nodes are known by their handles. When a graph is instantiated, HIP lists its nodes and edges, so that a kernel node
 //! whose origin was not seen is noticed. All of it happens in calls that build graphs; a launch of a graph takes a lock
@@ -22,7 +26,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-/// Maximum number of kernel nodes that are known.
+/// Maximum number of nodes that are known.
 const MAX_NODES: usize = 1 << 18;
 /// Maximum number of nodes and edges of a graph that is analysed, and of steps of an analysis.
 const MAX_LIST: usize = 1 << 17;
@@ -64,16 +68,27 @@ struct Hip {
     child: GetChild,
 }
 
-/// A kernel node.
-#[derive(Clone, Copy)]
-struct KernelNode {
-    /// Hash of the kernel's name.
-    kernel: u64,
+/// What a node does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// Launches a kernel with this hash of its name.
+    Kernel(u64),
+    Fill,
+    Copy,
+    /// Copies, fills, or nothing of both.
+    Unknown,
+}
+
+/// A node with work for a GPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Node {
+    does: Does,
+    /// 0: unknown.
     site: u16,
 }
 
-/// Kernel nodes by handle.
-static NODES: Mutex<BTreeMap<u64, KernelNode>> = Mutex::new(BTreeMap::new());
+/// Nodes by handle.
+static NODES: Mutex<BTreeMap<u64, Node>> = Mutex::new(BTreeMap::new());
 /// Executable graphs by handle.
 static EXECUTABLES: RwLock<BTreeMap<u64, Arc<Executable>>> = RwLock::new(BTreeMap::new());
 /// Number of a kernel node's type plus one, and that of a graph's: releases before 5.3 count from 1.
@@ -221,15 +236,43 @@ impl GraphCall<'_> {
     }
 }
 
+/// The stream of a call, if it can be captured.
+fn stream_of(call: &GraphCall<'_>, stream: u64) -> Option<u64> {
+    match stream {
+        0 if call.function.is_per_thread => Some(PER_THREAD),
+        0 | 1 => None,
+        other => Some(other),
+    }
+}
+
+/// A copy or fill returned while a stream was captured. One that is empty adds no node, and the last one is of another call.
+#[cold]
+#[inline(never)]
+pub(super) fn moved(call: &GraphCall<'_>, stream: u64) {
+    let (Some(stream), Some(does)) = (stream_of(call, stream), moves(call.function.name)) else {
+        return;
+    };
+    asking(|hip| {
+        if let Some(node) = hip.captured(stream) {
+            know_move(hip, node, does, call.site);
+        }
+    });
+}
+
+/// What a function does if it copies or fills.
+fn moves(name: &str) -> Option<Does> {
+    if name.contains("Memset") {
+        Some(Does::Fill)
+    } else {
+        name.contains("Memcpy").then_some(Does::Copy)
+    }
+}
+
 /// A launch returned while a stream was captured.
 #[cold]
 #[inline(never)]
 pub(super) fn launched(call: &GraphCall<'_>, stream: u64) {
-    let stream = match stream {
-        0 if call.function.is_per_thread => PER_THREAD,
-        0 | 1 => return,
-        other => other,
-    };
+    let Some(stream) = stream_of(call, stream) else { return };
     let [first, second, ..] = call.registers;
     let name = call.function.name;
     // A configuration comes before the function.
@@ -268,9 +311,28 @@ fn know(hip: &Hip, node: u64, kernel: Option<u64>, site: u16) {
     match kernel {
         Some(kernel) if site != 0 && nodes.len() < MAX_NODES => {
             KERNEL_TYPE.store(kind, Ordering::Relaxed);
-            nodes.insert(node, KernelNode { kernel, site });
+            let does = Does::Kernel(kernel);
+            nodes.insert(node, Node { does, site });
         }
         _ => drop(nodes.remove(&node)),
+    }
+}
+
+/// A node that copies or fills was made. If it is known already, it may be that of an earlier call, or of an earlier graph.
+fn know_move(hip: &Hip, node: u64, does: Does, site: u16) {
+    if is_kind(hip.kind(node), &KERNEL_TYPE) {
+        return;
+    }
+    let mut nodes = lock(&NODES);
+    let new = match nodes.get(&node) {
+        None => Node { does, site },
+        Some(_) => Node {
+            does: Does::Unknown,
+            site: 0,
+        },
+    };
+    if nodes.len() < MAX_NODES {
+        nodes.insert(node, new);
     }
 }
 
@@ -279,7 +341,11 @@ const FUNCTION: usize = 3;
 const PARAMETERS: usize = 2;
 /// These types, in releases with `hipGraphAddNode`.
 const NEW_KERNEL: u32 = 0;
+const NEW_COPY: u32 = 1;
+const NEW_FILL: u32 = 2;
 const NEW_GRAPH: u32 = 4;
+/// Nodes without work for a GPU, by what their type is above that of kernels: host functions, empty nodes, events.
+const IDLE_TYPES: [u64; 4] = [3, 5, 6, 7];
 
 /// A call that changes graphs begins.
 #[cold]
@@ -298,9 +364,18 @@ pub(super) fn changed(call: &GraphCall<'_>) {
     let [first, second, _, _, fifth, _] = call.registers;
     match call.function.name {
         "hipGraphAddKernelNode" => added(call, call.behind(4, FUNCTION)),
+        "hipGraphAddMemcpyNode"
+        | "hipGraphAddMemcpyNode1D"
+        | "hipGraphAddMemcpyNodeFromSymbol"
+        | "hipGraphAddMemcpyNodeToSymbol"
+        | "hipGraphAddMemsetNode"
+        | "hipDrvGraphAddMemcpyNode"
+        | "hipDrvGraphAddMemsetNode" => added_move(call, moves(call.function.name).unwrap_or(Does::Unknown)),
         "hipGraphAddChildGraphNode" => contained(call, fifth),
         "hipGraphAddNode" => match call.behind(4, 0).map(|word| word as u32) {
             Some(NEW_KERNEL) => added(call, call.behind(4, PARAMETERS + FUNCTION)),
+            Some(NEW_COPY) => added_move(call, Does::Copy),
+            Some(NEW_FILL) => added_move(call, Does::Fill),
             Some(NEW_GRAPH) => contained(call, call.behind(4, PARAMETERS).unwrap_or(0)),
             _ => {}
         },
@@ -315,7 +390,7 @@ pub(super) fn changed(call: &GraphCall<'_>) {
                 .and_then(|function| hip.of_host_function(function));
             let mut nodes = lock(&NODES);
             match (kernel, nodes.get_mut(&first)) {
-                (Some(kernel), Some(node)) => node.kernel = kernel,
+                (Some(kernel), Some(node)) => node.does = Does::Kernel(kernel),
                 _ => drop(nodes.remove(&first)),
             }
         }),
@@ -330,8 +405,8 @@ pub(super) fn changed(call: &GraphCall<'_>) {
             let kernel = call
                 .behind(2, FUNCTION)
                 .and_then(|function| hip.of_host_function(function));
-            let known = lock(&NODES).get(&second).map(|node| node.kernel);
-            if kernel.is_none() || kernel != known {
+            let known = lock(&NODES).get(&second).map(|node| node.does);
+            if kernel.is_none() || kernel.map(Does::Kernel) != known {
                 doubt(first);
             }
         }),
@@ -356,6 +431,18 @@ fn added(call: &GraphCall<'_>, function: Option<u64>) {
     });
 }
 
+/// A node that copies or fills was added: its handle is new.
+fn added_move(call: &GraphCall<'_>, does: Does) {
+    let Some(node) = call.behind(0, 0) else { return };
+    let site = call.site;
+    asking(|_| {
+        let mut nodes = lock(&NODES);
+        if nodes.len() < MAX_NODES {
+            nodes.insert(node, Node { does, site });
+        }
+    });
+}
+
 /// A node with a copy of a graph was added.
 fn contained(call: &GraphCall<'_>, graph: u64) {
     let Some(node) = call.behind(0, 0) else { return };
@@ -373,8 +460,14 @@ fn is_kind(kind: Option<u64>, of: &AtomicU64) -> bool {
     kind.is_some_and(|kind| kind == of.load(Ordering::Relaxed))
 }
 
+/// Whether a node of this kind has no work for a GPU.
+fn is_idle(kind: Option<u64>) -> bool {
+    let of_kernels = KERNEL_TYPE.load(Ordering::Relaxed);
+    kind.is_some_and(|kind| of_kernels != 0 && IDLE_TYPES.contains(&kind.wrapping_sub(of_kernels)))
+}
+
 /// HIP copied a graph, node by node.
-fn copied(hip: &Hip, known: &mut BTreeMap<u64, KernelNode>, graph: u64, copy: u64, depth: usize) {
+fn copied(hip: &Hip, known: &mut BTreeMap<u64, Node>, graph: u64, copy: u64, depth: usize) {
     let (Some(from), Some(to)) = (hip.nodes(graph), hip.nodes(copy)) else {
         return;
     };
@@ -399,10 +492,10 @@ fn copied(hip: &Hip, known: &mut BTreeMap<u64, KernelNode>, graph: u64, copy: u6
 }
 
 /// A graph is about to be destroyed.
-fn forget(hip: &Hip, known: &mut BTreeMap<u64, KernelNode>, graph: u64, depth: usize) {
+fn forget(hip: &Hip, known: &mut BTreeMap<u64, Node>, graph: u64, depth: usize) {
     for node in hip.nodes(graph).unwrap_or_default() {
-        let is_kernel = known.remove(&node).is_some();
-        if !is_kernel
+        let has_work = known.remove(&node).is_some();
+        if !has_work
             && depth < MAX_DEPTH
             && is_kind(hip.kind(node), &GRAPH_TYPE)
             && let Some(child) = hip.child(node)
@@ -426,12 +519,51 @@ impl Sites {
     }
 }
 
-/// What a node launches: kernels by the hash of their name.
-type Work = BTreeMap<u64, Sites>;
+/// Work of a node, or of several together.
+#[derive(Clone, Default)]
+struct Work {
+    /// Kernels by the hash of their name.
+    kernels: BTreeMap<u64, Sites>,
+    /// All nodes with work, in their order if that is known.
+    nodes: Vec<Node>,
+    is_ordered: bool,
+}
+
+impl Work {
+    fn of(node: Node) -> Self {
+        let mut kernels = BTreeMap::new();
+        if let Does::Kernel(kernel) = node.does {
+            let sites = Sites {
+                sites: vec![node.site],
+                is_ordered: true,
+            };
+            kernels.insert(kernel, sites);
+        }
+        Self {
+            kernels,
+            nodes: vec![node],
+            is_ordered: true,
+        }
+    }
+}
+
+/// The site of all nodes that do this; 0 if there are several, or nodes of which this is not known.
+fn site_of_all<'n>(nodes: impl Iterator<Item = &'n Node>, does: Does) -> u16 {
+    let mut found = None;
+    for node in nodes {
+        if node.does == Does::Unknown || node.does == does && found.is_some_and(|site| site != node.site) {
+            return 0;
+        }
+        if node.does == does {
+            found = Some(node.site);
+        }
+    }
+    found.unwrap_or(0)
+}
 
 /// A graph was instantiated, or an executable graph got the parameters of another one.
 fn instantiated(hip: &Hip, executable: u64, graph: u64) {
-    let work = analysed(hip, &lock(&NODES), graph, 0).filter(|work| !work.is_empty());
+    let work = analysed(hip, &lock(&NODES), graph, 0).filter(|work| !work.nodes.is_empty());
     let new = work.map(|work| Arc::new(Executable::new(work)));
     let mut all = EXECUTABLES.write().unwrap_or_else(PoisonError::into_inner);
     let old = match new {
@@ -442,23 +574,21 @@ fn instantiated(hip: &Hip, executable: u64, graph: u64) {
     drop(old);
 }
 
-/// The kernels of a graph; none if one of its nodes was not seen when it was made.
-fn analysed(hip: &Hip, known: &BTreeMap<u64, KernelNode>, graph: u64, depth: usize) -> Option<Work> {
+/// The work of a graph; none if one of its kernels was not seen when its node was made.
+fn analysed(hip: &Hip, known: &BTreeMap<u64, Node>, graph: u64, depth: usize) -> Option<Work> {
     let nodes = hip.nodes(graph)?;
     let mut works: Vec<Work> = Vec::with_capacity(nodes.len());
     for node in &nodes {
         let kind = hip.kind(*node);
         works.push(match known.get(node) {
-            Some(node) => {
-                let site = Sites {
-                    sites: vec![node.site],
-                    is_ordered: true,
-                };
-                Work::from([(node.kernel, site)])
-            }
+            Some(node) => Work::of(*node),
             None if is_kind(kind, &KERNEL_TYPE) || depth == MAX_DEPTH => return None,
             None if is_kind(kind, &GRAPH_TYPE) => analysed(hip, known, hip.child(*node)?, depth + 1)?,
-            None => Work::new(),
+            None if is_idle(kind) => Work::default(),
+            None => Work::of(Node {
+                does: Does::Unknown,
+                site: 0,
+            }),
         });
     }
     let edges = hip.edges(graph)?;
@@ -468,10 +598,10 @@ fn analysed(hip: &Hip, known: &BTreeMap<u64, KernelNode>, graph: u64, depth: usi
 /// What nodes launch together.
 fn together(nodes: &[u64], edges: &[(u64, u64)], works: &[Work]) -> Work {
     let order = Order::of(nodes, edges);
-    let kernels: BTreeSet<u64> = works.iter().flat_map(|work| work.keys().copied()).collect();
+    let kernels: BTreeSet<u64> = works.iter().flat_map(|work| work.kernels.keys().copied()).collect();
     let mut steps = 0;
     let mut of_kernel = |kernel: u64| {
-        let of_node = |at: usize| works.get(at).and_then(|work| work.get(&kernel));
+        let of_node = |at: usize| works.get(at).and_then(|work| work.kernels.get(&kernel));
         let with: Vec<&Sites> = (0..nodes.len()).filter_map(of_node).collect();
         if let [only] = with[..] {
             return only.clone();
@@ -495,7 +625,22 @@ fn together(nodes: &[u64], edges: &[(u64, u64)], works: &[Work]) -> Work {
         }
         all
     };
-    kernels.into_iter().map(|kernel| (kernel, of_kernel(kernel))).collect()
+    let kernels = kernels.into_iter().map(|kernel| (kernel, of_kernel(kernel))).collect();
+    let count = works.iter().map(|work| work.nodes.len()).sum();
+    let weight = |at: usize| works.get(at).map_or(0, |work| work.nodes.len());
+    let are_ordered = works.iter().all(|work| work.is_ordered || work.nodes.is_empty());
+    let line = order
+        .as_ref()
+        .filter(|_| are_ordered)
+        .and_then(|order| order.line(count, &weight));
+    let is_ordered = line.is_some();
+    let places = line.unwrap_or_else(|| (0..works.len()).collect());
+    let of_places = places.into_iter().filter_map(|at| works.get(at));
+    Work {
+        kernels,
+        nodes: of_places.flat_map(|work| work.nodes.iter().copied()).collect(),
+        is_ordered,
+    }
 }
 
 /// The nodes of a graph in an order in which each is behind those that it depends on.
@@ -574,22 +719,85 @@ struct Kernel {
     seen: AtomicU64,
 }
 
+/// Sites of fills and copies.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Moves {
+    fill: u16,
+    copy: u16,
+}
+
+impl Moves {
+    fn of<'n>(nodes: impl Iterator<Item = &'n Node> + Clone) -> Self {
+        Self {
+            fill: site_of_all(nodes.clone(), Does::Fill),
+            copy: site_of_all(nodes, Does::Copy),
+        }
+    }
+
+    const fn of_kind(self, is_fill: bool) -> u16 {
+        if is_fill { self.fill } else { self.copy }
+    }
+}
+
+/// Fills and copies between two kernels, and the kernel behind them.
+struct Stretch {
+    moves: Moves,
+    kernel: u64,
+}
+
+/// The stretches of nodes in order.
+fn stretches(nodes: &[Node]) -> Vec<Stretch> {
+    let is_kernel = |node: &Node| matches!(node.does, Does::Kernel(_));
+    let parts = nodes.split_inclusive(is_kernel).map(|part| Stretch {
+        moves: Moves::of(part.iter()),
+        kernel: match part.last().map(|node| node.does) {
+            Some(Does::Kernel(name)) => name,
+            _ => 0,
+        },
+    });
+    parts.collect()
+}
+
 /// An executable graph.
 struct Executable {
     /// By name.
     kernels: Vec<Kernel>,
-    /// Kernel objects, and the positions of their kernels plus one; [`OTHER`] for none of the graph's.
+    /// Fills and copies, if all of a kind have one site.
+    moves: Moves,
+    /// Empty if the nodes are in no order.
+    stretches: Vec<Stretch>,
+    /// Number of kernels in the launch in progress, which is the stretch it has come to; [`LOST`] if that is not known.
+    stretch: AtomicU64,
+    /// Kernel objects, and the positions of their kernels plus one; [`OTHER`], [`FILL`] or [`COPY`] for none of the graph's.
     objects: Box<[[AtomicU64; 2]]>,
     /// 1: what was found out does not hold.
     is_doubted: AtomicU64,
 }
 
-/// A kernel object that no node has: of a fill or a copy.
+/// A kernel object that no node has, and those of the run-time that fill and copy.
 const OTHER: u64 = u64::MAX;
+const FILL: u64 = u64::MAX - 1;
+const COPY: u64 = u64::MAX - 2;
+/// No stretch, however many kernels follow.
+const LOST: u64 = u64::MAX / 2;
+
+/// What a dispatch is.
+enum Found<'e> {
+    Kernel(&'e Kernel),
+    Move { is_fill: bool },
+    Other,
+    Unknown,
+}
 
 impl Executable {
     fn new(work: Work) -> Self {
-        let kernels = work.into_iter().map(|(name, nodes)| Kernel {
+        let moves = Moves::of(work.nodes.iter());
+        let stretches = if work.is_ordered {
+            stretches(&work.nodes)
+        } else {
+            Vec::new()
+        };
+        let kernels = work.kernels.into_iter().map(|(name, nodes)| Kernel {
             name,
             nodes,
             seen: AtomicU64::new(0),
@@ -600,52 +808,101 @@ impl Executable {
         let empty = || [AtomicU64::new(0), AtomicU64::new(0)];
         Self {
             kernels,
+            moves,
+            stretches,
+            stretch: AtomicU64::new(0),
             objects: (0..places).map(|_| empty()).collect(),
             is_doubted: AtomicU64::new(0),
         }
     }
 
-    /// The kernel that a kernel object belongs to.
-    fn kernel(&self, object: u64) -> Option<&Kernel> {
+    /// What a dispatch of a kernel object is.
+    fn found(&self, object: u64) -> Found<'_> {
         let mask = self.objects.len() - 1;
         // Objects are 64 bytes long.
         let mut at = (object >> 6) as usize & mask;
         for _ in 0..self.objects.len() {
-            let [key, value] = self.objects.get(at)?;
+            let Some([key, value]) = self.objects.get(at) else {
+                break;
+            };
             match key.load(Ordering::Acquire) {
                 0 => return self.find(object, key, value),
-                known if known == object => match value.load(Ordering::Acquire) {
-                    0 | OTHER => return None,
-                    place => return self.kernels.get(place as usize - 1),
-                },
+                known if known == object => return self.with_place(value.load(Ordering::Acquire)),
                 _ => at = (at + 1) & mask,
             }
         }
-        None
+        Found::Unknown
+    }
+
+    fn with_place(&self, place: u64) -> Found<'_> {
+        match place {
+            OTHER => Found::Other,
+            FILL => Found::Move { is_fill: true },
+            COPY => Found::Move { is_fill: false },
+            // Another thread is about to write it, for 0.
+            place => (place as usize)
+                .checked_sub(1)
+                .and_then(|at| self.kernels.get(at))
+                .map_or(Found::Unknown, Found::Kernel),
+        }
     }
 
     #[cold]
-    fn find(&self, object: u64, key: &AtomicU64, value: &AtomicU64) -> Option<&Kernel> {
-        let name = symbol::name_of(object)?;
-        let place = self.kernels.binary_search_by_key(&name, |kernel| kernel.name).ok();
+    fn find(&self, object: u64, key: &AtomicU64, value: &AtomicU64) -> Found<'_> {
+        let Some(name) = symbol::name_of(object) else {
+            return Found::Unknown;
+        };
+        let at = self.kernels.binary_search_by_key(&name, |kernel| kernel.name);
+        let place = match at {
+            Ok(at) => at as u64 + 1,
+            Err(_) if name == symbol::FILLS => FILL,
+            Err(_) if name == symbol::COPIES => COPY,
+            Err(_) => OTHER,
+        };
         if key
             .compare_exchange(0, object, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
         {
-            value.store(place.map_or(OTHER, |place| place as u64 + 1), Ordering::Release);
+            value.store(place, Ordering::Release);
         }
-        self.kernels.get(place?)
+        self.with_place(place)
     }
 
-    /// The site of the node that the next dispatch of a kernel comes from.
+    /// The site of the node that the next dispatch of a kernel object comes from.
     fn next(&self, object: u64) -> Option<u16> {
-        let kernel = self.kernel(object)?;
-        let number = kernel.seen.fetch_add(1, Ordering::Relaxed);
-        if kernel.nodes.is_one_site() {
-            return kernel.nodes.sites.first().copied();
+        match self.found(object) {
+            Found::Kernel(kernel) => {
+                self.pass(kernel.name);
+                let number = kernel.seen.fetch_add(1, Ordering::Relaxed);
+                if kernel.nodes.is_one_site() {
+                    return kernel.nodes.sites.first().copied();
+                }
+                let sites = kernel.nodes.is_ordered.then_some(&kernel.nodes.sites)?;
+                sites.get(number as usize).copied()
+            }
+            Found::Move { is_fill } => self.next_move(is_fill),
+            Found::Other => None,
+            Found::Unknown => {
+                self.stretch.store(LOST, Ordering::Relaxed);
+                None
+            }
         }
-        let sites = kernel.nodes.is_ordered.then_some(&kernel.nodes.sites)?;
-        sites.get(number as usize).copied()
+    }
+
+    /// A kernel ends a stretch.
+    fn pass(&self, kernel: u64) {
+        let at = self.stretch.fetch_add(1, Ordering::Relaxed) as usize;
+        if self.stretches.get(at).is_none_or(|stretch| stretch.kernel != kernel) {
+            self.stretch.store(LOST, Ordering::Relaxed);
+        }
+    }
+
+    /// The site of the next fill or copy.
+    fn next_move(&self, is_fill: bool) -> Option<u16> {
+        let here = self.stretches.get(self.stretch.load(Ordering::Relaxed) as usize);
+        let of_stretch = here.map_or(0, |stretch| stretch.moves.of_kind(is_fill));
+        let sites = [self.moves.of_kind(is_fill), of_stretch];
+        sites.into_iter().find(|site| *site != 0)
     }
 
     /// Compares the number of dispatches with that of nodes.
@@ -699,6 +956,7 @@ pub(super) fn launch_begins(handle: u64, correlation: u64) {
             for kernel in &executable.kernels {
                 kernel.seen.store(0, Ordering::Relaxed);
             }
+            executable.stretch.store(0, Ordering::Relaxed);
             launch
                 .executable
                 .store(Arc::into_raw(executable) as u64, Ordering::Relaxed);
@@ -744,12 +1002,21 @@ pub(crate) fn site_of(correlation: u64, kernel_object: u64, site: u16) -> u16 {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return site;
     }
-    site_of_node(correlation, kernel_object).unwrap_or(site)
+    site_of_node(correlation, |executable| executable.next(kernel_object)).unwrap_or(site)
+}
+
+/// The same for a copy that the run-time requests by a function of HSA.
+#[inline]
+pub(crate) fn site_of_copy(correlation: u64, site: u16) -> u16 {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return site;
+    }
+    site_of_node(correlation, |executable| executable.next_move(false)).unwrap_or(site)
 }
 
 #[cold]
 #[inline(never)]
-fn site_of_node(correlation: u64, kernel_object: u64) -> Option<u16> {
+fn site_of_node(correlation: u64, next: impl FnOnce(&Executable) -> Option<u16>) -> Option<u16> {
     let is_it = |launch: &&Launch| launch.correlation.load(Ordering::Relaxed) == correlation;
     let launch = IN_PROGRESS
         .iter()
@@ -760,7 +1027,7 @@ fn site_of_node(correlation: u64, kernel_object: u64) -> Option<u16> {
     if launch.correlation.load(Ordering::SeqCst) == correlation {
         let address = launch.executable.load(Ordering::Relaxed) as *const Executable;
         // SAFETY: `launch_ends` drops it after the correlation id has changed and the readers have gone.
-        found = unsafe { address.as_ref() }.and_then(|executable| executable.next(kernel_object));
+        found = unsafe { address.as_ref() }.and_then(next);
     }
     launch.readers.fetch_sub(1, Ordering::SeqCst);
     found
@@ -771,23 +1038,30 @@ mod tests {
     use super::*;
 
     fn node(kernel: u64, site: u16) -> Work {
-        let sites = Sites {
-            sites: vec![site],
-            is_ordered: true,
-        };
-        Work::from([(kernel, sites)])
+        let does = Does::Kernel(kernel);
+        Work::of(Node { does, site })
+    }
+
+    fn fill(site: u16) -> Work {
+        let does = Does::Fill;
+        Work::of(Node { does, site })
+    }
+
+    fn copy(site: u16) -> Work {
+        let does = Does::Copy;
+        Work::of(Node { does, site })
     }
 
     /// Sites of kernel 1, if their order is known.
     fn ordered(nodes: &[u64], edges: &[(u64, u64)], works: &[Work]) -> Option<Vec<u16>> {
         let work = together(nodes, edges, works);
-        let sites = work.get(&1).cloned().unwrap_or_default();
+        let sites = work.kernels.get(&1).cloned().unwrap_or_default();
         sites.is_ordered.then_some(sites.sites)
     }
 
     #[test]
     fn nodes_on_one_path_have_an_order() {
-        let works = [node(1, 30), node(2, 7), node(1, 10), Work::new(), node(1, 20)];
+        let works = [node(1, 30), node(2, 7), node(1, 10), Work::default(), node(1, 20)];
         let nodes = [50, 40, 30, 20, 10];
         // The last of the list is the first to run; an empty node is between.
         let chain = [(10, 20), (20, 30), (30, 40), (40, 50)];
@@ -807,7 +1081,7 @@ mod tests {
         assert_eq!(ordered(&[1, 2, 3], &[(1, 2), (2, 3), (3, 1)], &works), None);
         // With one site no order is needed.
         let same = together(&[1, 2], &[], &[node(1, 5), node(1, 5)]);
-        assert!(same.get(&1).is_some_and(Sites::is_one_site));
+        assert!(same.kernels.get(&1).is_some_and(Sites::is_one_site));
     }
 
     #[test]
@@ -831,5 +1105,71 @@ mod tests {
             executable.is_doubted.load(Ordering::Relaxed)
         };
         assert_eq!((see(0), see(2), see(1)), (0, 0, 1));
+    }
+
+    /// The sites of what follows each number of kernels: fills, copies.
+    fn moves(work: Work, kernels: &[u64]) -> Vec<(u16, u16)> {
+        let executable = Executable::new(work);
+        let here = || [true, false].map(|is_fill| executable.next_move(is_fill).unwrap_or(0));
+        let mut found = vec![here()];
+        for kernel in kernels {
+            executable.pass(*kernel);
+            found.push(here());
+        }
+        found.into_iter().map(|[fill, copy]| (fill, copy)).collect()
+    }
+
+    #[test]
+    fn fills_and_copies_are_between_their_kernels() {
+        let works = [
+            copy(1),
+            fill(2),
+            node(1, 9),
+            copy(3),
+            copy(3),
+            node(2, 9),
+            fill(4),
+            fill(5),
+            copy(6),
+        ];
+        let nodes: Vec<u64> = (1..=9).collect();
+        let chain: Vec<(u64, u64)> = (1..9).map(|at| (at, at + 1)).collect();
+        let whole = || together(&nodes, &chain, &works);
+        assert_eq!(moves(whole(), &[1, 2]), [(2, 1), (0, 3), (0, 6)]);
+        // Another kernel than the next one: nothing is known any more.
+        assert_eq!(moves(whole(), &[2, 2]), [(2, 1), (0, 0), (0, 0)]);
+        // More kernels than nodes.
+        assert_eq!(moves(whole(), &[1, 2, 1]), [(2, 1), (0, 3), (0, 6), (0, 0)]);
+        // Without an order only what all have in common is known.
+        let beside = together(&[1, 2, 3], &[(1, 2)], &[fill(7), node(1, 9), fill(7)]);
+        assert_eq!(moves(beside, &[1]), [(7, 0), (7, 0)]);
+        let beside = together(&[1, 2, 3], &[(1, 2)], &[fill(7), node(1, 9), fill(8)]);
+        assert_eq!(moves(beside, &[1]), [(0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn a_node_that_was_not_seen_may_fill_or_copy() {
+        let unknown = Work::of(Node {
+            does: Does::Unknown,
+            site: 0,
+        });
+        let works = [fill(1), copy(2), node(1, 9), unknown, fill(1)];
+        let nodes = [1, 2, 3, 4, 5];
+        let chain = [(1, 2), (2, 3), (3, 4), (4, 5)];
+        assert_eq!(moves(together(&nodes, &chain, &works), &[1]), [(1, 2), (0, 0)]);
+        assert_eq!(moves(together(&nodes, &[], &works), &[1]), [(0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn graphs_in_graphs_have_their_fills_in_order() {
+        let inside = together(&[1, 2, 3], &[(1, 2), (2, 3)], &[fill(1), node(1, 9), fill(2)]);
+        let works = [node(2, 9), inside, node(2, 9), fill(3)];
+        let chain = [(1, 2), (2, 3), (3, 4)];
+        let found = moves(together(&[1, 2, 3, 4], &chain, &works), &[2, 1, 2]);
+        assert_eq!(found, [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        let unordered = together(&[1, 2], &[], &[fill(1), node(1, 9)]);
+        let works = [node(2, 9), unordered, fill(3)];
+        let found = moves(together(&[1, 2, 3], &[(1, 2), (2, 3)], &works), &[2, 1]);
+        assert_eq!(found, [(0, 0); 3]);
     }
 }

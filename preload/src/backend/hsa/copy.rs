@@ -15,6 +15,7 @@ pub(crate) use self::copy_slots::{forget_all, in_flight};
 use self::copy_slots::{place, release, reserve, taken};
 use super::signal::{self, Kind};
 use super::{Hsa, driver, harvest, hsa, proxy};
+use crate::backend::hip::graphs;
 use crate::guard::wall;
 use crate::origin::Origin;
 use crate::state::{self, word};
@@ -126,9 +127,10 @@ fn begin(request: impl FnOnce() -> Option<Request>, handle: SignalHandle, how: H
 /// Record of a copy that `thread` submits now, if it has a ring.
 fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
     let origin = thread.map_or_else(|| Origin::new(thread::gettid(), 0, 0), thread::Thread::origin);
+    let correlation = thread.map_or(0, |thread| thread.current.get());
     Copy {
         submit: clock::now(),
-        correlation: thread.map_or(0, |thread| thread.current.get()),
+        correlation,
         bytes: request.bytes.unwrap_or(0),
         dst: request.dst,
         src: request.src,
@@ -139,7 +141,7 @@ fn submitted(request: &Request, thread: Option<&thread::Thread>) -> Copy {
         direction: request.direction,
         engine: made_by(request),
         source: IN_PLACE,
-        site: origin.site(),
+        site: graphs::site_of_copy(correlation, origin.site()),
         ..Copy::default()
     }
 }
