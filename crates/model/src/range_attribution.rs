@@ -156,6 +156,27 @@ impl Thread {
         }
         self.blocks.push_back((span, sum));
     }
+
+    /// The closed ranges of a row that overlap a stretch, without those within others.
+    fn counted(&self, stretch: Span, row: u32) -> Vec<Span> {
+        let mut found: Vec<Span> = Vec::new();
+        let young = self
+            .ranges
+            .iter()
+            .rev()
+            .take_while(|(known, _)| known.end >= stretch.begin);
+        for &(known, _) in young.filter(|(known, of)| *of == row && known.begin <= stretch.end) {
+            if found.last().is_none_or(|last| known.begin < last.begin) {
+                found.push(known);
+            }
+        }
+        found
+    }
+}
+
+/// Whether any of the spans has a moment of the stretch.
+fn touches(spans: &[Span], begin: Nanos, end: Nanos) -> bool {
+    spans.iter().any(|span| span.begin <= end && begin <= span.end)
 }
 
 impl Under {
@@ -185,20 +206,26 @@ impl Under {
     pub(crate) fn work(&mut self, thread: ThreadId, launched: Nanos, work: Work, mut credit: impl FnMut(u32)) {
         let Some(thread) = self.thread(thread) else { return };
         let younger = thread.ranges.iter().rev().take_while(|(span, _)| span.end >= launched);
-        younger
-            .filter(|(span, _)| span.begin <= launched)
-            .for_each(|&(_, row)| credit(row));
+        let mut credited = Vec::new();
+        for &(_, row) in younger.filter(|(span, _)| span.begin <= launched) {
+            // Ranges of a row may be nested or overlap.
+            if !credited.contains(&row) {
+                credited.push(row);
+                credit(row);
+            }
+        }
         if thread.work.len() == MAX_WORK {
             thread.fold();
         }
         thread.work.push_back(Piece::new(launched, work));
     }
 
-    /// Adds a closed range and returns its completed work. `kernel` receives kernel durations that are known
-    /// individually.
+    /// Adds a closed range and returns its completed work, without what other ranges of the row had before: they may be
+    /// nested or overlap. `kernel` receives kernel durations that are known individually.
     pub(crate) fn range(&mut self, thread: ThreadId, span: Span, row: u32, mut kernel: impl FnMut(u64)) -> Work {
         let mut sum = Work::default();
         let Some(thread) = self.thread(thread) else { return sum };
+        let counted = thread.counted(span, row);
         let mut older = 0;
         for piece in thread.work.iter().rev() {
             let launched = piece.launched;
@@ -207,7 +234,7 @@ impl Under {
                 if older > DISORDER {
                     break;
                 }
-            } else if launched <= span.end {
+            } else if launched <= span.end && !touches(&counted, launched, launched) {
                 let work = piece.work();
                 if work.kernels > 0 {
                     kernel(work.nanos);
@@ -216,7 +243,9 @@ impl Under {
             }
         }
         // Blocks that the range only touches do not count: the result is a lower bound.
-        let inside = |block: &&(Span, Work)| block.0.begin >= span.begin && block.0.end <= span.end;
+        let inside = |(block, _): &&(Span, Work)| {
+            block.begin >= span.begin && block.end <= span.end && !touches(&counted, block.begin, block.end)
+        };
         let young = thread.blocks.iter().rev().take_while(|block| block.0.end >= span.begin);
         young.filter(inside).for_each(|block| sum.merge(block.1));
         if thread.ranges.len() == MAX_RANGES {
@@ -302,10 +331,45 @@ mod tests {
                 begin: 2000,
                 end: 50_000,
             },
-            1,
+            2,
             |_| {},
         );
         assert!((19_000 - BLOCK as u64..=19_000).contains(&part.kernels), "{part:?}");
+    }
+
+    #[test]
+    fn ranges_of_a_pattern_count_the_same_work_once() {
+        let span = |begin, end| Span { begin, end };
+        let mut under = Under::default();
+        let mut late = Vec::new();
+        for launched in [100, 150, 155, 180] {
+            under.work(THREAD, launched, KERNEL, |row| late.push(row));
+        }
+        let kernels = |under: &mut Under, span, row| under.range(THREAD, span, row, |_| {}).kernels;
+        assert_eq!(kernels(&mut under, span(148, 152), 1), 1);
+        assert_eq!(kernels(&mut under, span(154, 156), 1), 1);
+        assert_eq!(kernels(&mut under, span(145, 160), 1), 0);
+        assert_eq!(kernels(&mut under, span(140, 190), 2), 3);
+        assert_eq!(kernels(&mut under, span(90, 200), 1), 2);
+        // One that overlaps the last: what is in both counts once.
+        assert_eq!(kernels(&mut under, span(170, 220), 1), 0);
+        assert!(late.is_empty());
+        under.work(THREAD, 149, KERNEL, |row| late.push(row));
+        late.sort_unstable();
+        assert_eq!(late, [1, 2]);
+    }
+
+    #[test]
+    fn nested_ranges_count_work_in_blocks_at_most_once() {
+        let mut under = Under::default();
+        for at in 0..20_000 {
+            under.work(THREAD, 1000 + at, KERNEL, |_| {});
+        }
+        let span = |begin, end| Span { begin, end };
+        let inner = under.range(THREAD, span(6000, 11_000), 1, |_| {}).kernels;
+        let outer = under.range(THREAD, span(1000, 50_000), 1, |_| {}).kernels;
+        let all = inner + outer;
+        assert!((20_000 - 2 * BLOCK as u64..=20_000).contains(&all), "{inner} + {outer}");
     }
 
     #[test]
