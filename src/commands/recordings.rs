@@ -453,9 +453,17 @@ fn follow(session: &Path, path: &Path) -> Result<u8> {
 /// `roctop recover`: completes the recording of a session whose roctop died.
 pub fn recover(options: &cli::Recover) -> Result<u8> {
     let session = session::find(&options.session)?;
-    let path = match &options.output {
-        Some(path) => path.clone(),
-        None => session::recording_of(&session).with_context(|| {
+    let own = session::recording_of(&session);
+    let path = match (&options.output, own) {
+        // A recording that was moved is no longer where the session says.
+        (Some(path), Some(own)) if own.exists() && path.canonicalize().ok() != own.canonicalize().ok() => bail!(
+            "{} is not the recording of the session {}: that is {}",
+            path.display(),
+            session.display(),
+            own.display()
+        ),
+        (Some(path), _) => path.clone(),
+        (None, own) => own.with_context(|| {
             format!(
                 "the session {} does not say where its recording is; name it with -o",
                 session.display()

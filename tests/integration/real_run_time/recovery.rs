@@ -122,6 +122,12 @@ impl Killed {
             self.place.join("whole").join(TOPOLOGY),
         )
         .unwrap();
+        // Records of one session in the recording of another would be lost for both.
+        let other = self.place.join("whole");
+        let output = roctop(&["recover", self.session.to_str().unwrap(), "-o", other.to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("whole is not the recording of the session"), "{said}");
+        assert_eq!(output.status.code(), Some(1));
         let output = roctop(&["recover", self.session.to_str().unwrap()]);
         assert!(output.status.success(), "{output:?}");
         (self.place, String::from_utf8_lossy(&output.stderr).into_owned())
