@@ -50,6 +50,15 @@ fn text(row: &Row, scene: &Scene<'_>) -> String {
     }
 }
 
+/// A text that is blank stands in quotes, so that its row has a name.
+fn visible(text: String) -> String {
+    if text.trim().is_empty() {
+        format!("{text:?}")
+    } else {
+        text
+    }
+}
+
 /// By marker: whether it passes the filter. If the filter names none, ranges over what it names do.
 pub(crate) fn passing(scene: &Scene<'_>) -> Vec<bool> {
     let (snap, filter) = (scene.snap, &scene.ui.filter);
@@ -84,7 +93,7 @@ impl Table for MarkerTable {
             width: 0,
             rank: 0,
             worth: |row, scene| Worth::Text(text(row, scene)),
-            text: Shown::Own(|row, scene, _| format!("{:1$}{2}", "", row.depth * 2, text(row, scene))),
+            text: Shown::Own(|row, scene, _| format!("{:1$}{2}", "", row.depth * 2, visible(text(row, scene)))),
         },
         Column {
             title: "COUNT",
@@ -261,5 +270,16 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     let row = table::panel::<MarkerTable>(canvas, list, scene, Some(right), u8::MAX);
     if let Some((detail, row)) = detail.zip(row) {
         marker_detail::draw(canvas, detail, scene, source(&row, scene));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn blank_text_of_a_marker_is_quoted() {
+        let shown = ["step 1", "", " ", "\r\n"].map(|text| visible(text.to_owned()));
+        assert_eq!(shown, ["step 1", r#""""#, r#"" ""#, r#""\r\n""#]);
     }
 }
