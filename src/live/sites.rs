@@ -305,9 +305,13 @@ impl Source {
             has_file: frame.module.is_some(),
         });
         let (merged, is_unsure) = merge(&c.collect::<Vec<_>>(), python, path.end == End::Complete);
-        let frames = merged.iter().map(|one| match one {
-            Merged::C(at) => plain(&path.frames[*at]),
-            Merged::Python(at) => self.python.frame(&python.frames[*at], &mut self.facts),
+        let frames = merged.iter().filter_map(|one| match one {
+            Merged::C(at) => Some(plain(&path.frames[*at])),
+            Merged::Python(at) => {
+                let frame = &python.frames[*at];
+                let is_shown = !self.python.is_of_creation(frame);
+                is_shown.then(|| self.python.frame(frame, &mut self.facts))
+            }
         });
         let frames = frames.collect();
         let kept: HashSet<usize> = merged

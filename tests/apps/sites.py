@@ -88,6 +88,17 @@ class Dense(Layer):
         note(); held()
 
 
+class Made:
+    def __init__(self):
+        note(); launch()
+
+
+def made():
+    # From 3.12 on the interpreter soon goes another way to `__init__`.
+    for _ in range(12):
+        Made()
+
+
 def generated(times):
     for at in range(times):
         note(); launch()
@@ -322,6 +333,7 @@ def all_paths(recursion):
     failing(3)
     called_from_c()
     über_unicode(); long_function()
+    made()
 
 
 def in_another_interpreter():

@@ -1,6 +1,6 @@
 //! Python frames of call paths: their names and lines, and their places among the C frames.
 
-use roctop_ring::sites::{Code, CodeText, PythonFrame, PythonStack, entered};
+use roctop_ring::sites::{Code, CodeText, MAX_PYTHON_FRAMES, PythonFrame, PythonStack, entered};
 use roctop_trace::site::{Frame, Line, Module, SiteFact};
 use roctop_unwind::line_of_python;
 use std::collections::{HashMap, HashSet};
@@ -56,6 +56,13 @@ impl Python {
     /// The Python frames of a copied stack.
     pub(super) fn of_stack(&mut self, site: u16, tid: u32, time: u64) -> Option<PythonStack> {
         self.waiting.remove(&(site, tid, time))
+    }
+
+    /// Whether a frame is one that the interpreter puts around the `__init__` of an object that it makes: 3.12 and later have code
+    /// of this name in a file of this name for it, and leave it out of tracebacks.
+    pub(super) fn is_of_creation(&self, of: &PythonFrame) -> bool {
+        let code = self.codes.get(&of.code);
+        code.is_some_and(|code| code.name == "__init__" && code.file == "__init__")
     }
 
     /// A frame, and what is to be passed on before it is used.
@@ -185,6 +192,8 @@ pub(super) fn merge(c: &[CFrame], python: &PythonStack, is_complete: bool) -> (V
     for group in groups {
         let entry = group.last().map_or(entered::NO, |frame| frame.entry);
         let place = match entry {
+            // Where the list is full, the frame that an evaluator entered by is beyond its end.
+            entered::NO if python.frames.len() == MAX_PYTHON_FRAMES => (from..c.len()).find(|at| is_evaluator(&c[*at])),
             entered::NO => None,
             entered::SOMEWHERE => (from..c.len()).find(|at| {
                 let is_it = is_evaluator(&c[*at]);
@@ -301,6 +310,44 @@ mod tests {
         assert_eq!(merge(cut, &python(&[0, 1025, 1059]), false), (expected, false));
         let expected = vec![C(0), P(0), P(1)];
         assert_eq!(merge(cut, &python(&[1, 1]), false), (expected, false));
+    }
+
+    #[test]
+    fn frames_of_a_full_list_stand_at_the_next_evaluator() {
+        let frames = [0; MAX_PYTHON_FRAMES];
+        let mut expected = vec![C(0)];
+        expected.extend((0..MAX_PYTHON_FRAMES).map(P));
+        expected.extend([C(4), C(7)]);
+        assert_eq!(merge(&path(), &python(&frames), true), (expected, false));
+    }
+
+    #[test]
+    fn frames_around_the_creation_of_objects_are_recognised() {
+        let mut known = Python::default();
+        for (id, file, name) in [
+            (1, "__init__", "__init__"),
+            (2, "model.py", "__init__"),
+            (3, "__init__", "main"),
+        ] {
+            let text = |of: &str| CodeText {
+                width: 1,
+                bytes: of.as_bytes().to_vec(),
+            };
+            known.code(Code {
+                id,
+                file: text(file),
+                name: text(name),
+                ..Code::default()
+            });
+        }
+        let frame = |code| PythonFrame {
+            code,
+            ..PythonFrame::default()
+        };
+        assert_eq!(
+            [1, 2, 3, 4].map(|code| known.is_of_creation(&frame(code))),
+            [true, false, false, false]
+        );
     }
 
     #[test]
