@@ -33,11 +33,13 @@ impl Kind {
         }
     }
 
-    /// Whether the rows of this kind count by a field for good: it is of whole rows, or of the places of kernels.
+    /// Whether the rows of this kind count by a field for good: it is of whole rows, or of the places that they count by.
     pub(crate) fn is_counted_by(self, field: Field) -> bool {
         let is_of_rows = match self {
             Self::Copies => field == Field::Dev,
-            _ => field.is_of_place(),
+            // No call runs on a GPU; of which processes the calls of an operation are is not counted.
+            Self::Calls => matches!(field, Field::Dev | Field::Stream | Field::Queue),
+            Self::Kernels | Self::Ranges => field.is_of_place(),
         };
         is_of_rows || !field.is_of_each()
     }

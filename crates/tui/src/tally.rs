@@ -34,7 +34,9 @@ pub fn is_wanted(snap: &Snapshot, filter: &Filter) -> bool {
     let asks_more = |kind: Kind| asks_more(snap, filter, kind);
     snap.mode == Mode::Replay
         && snap.loading == Loading::Done
-        && (asks_more(Kind::Kernels) || totals.copies > 0 && asks_more(Kind::Copies))
+        && (asks_more(Kind::Kernels)
+            || totals.copies > 0 && asks_more(Kind::Copies)
+            || totals.calls > 0 && asks_more(Kind::Calls))
         && totals.calls + totals.dispatches + totals.copies > MAX_KEPT
 }
 

@@ -178,6 +178,8 @@ fn what_passes_is_counted_in_the_recording() {
         ),
         ("dur=1s..2s", whole.truth(|_, _| false, none), 0.0),
         ("tid=4243", by_thread(&whole), 1.0),
+        // Rows of kernels know their processes, those of operations do not.
+        ("pid=4242", whole.truth(|_, _| false, |_, _| true), 1.0),
     ] {
         let counted = whole.counted(&mut scan, filter);
         whole.compare(&counted, &truth, filter);
