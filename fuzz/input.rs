@@ -177,6 +177,7 @@ fn deliver_sites(process: ProcessId, sink: &mut dyn RawSink) {
         function: function.into(),
         file: "model.py".into(),
         line,
+        distance: 0,
     };
     let module = |number, is_python| {
         SiteFact::Module(Module {

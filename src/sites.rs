@@ -70,5 +70,6 @@ pub fn line(named: Named) -> Line {
         function: named.function,
         file: named.file,
         line: named.line,
+        distance: named.distance,
     }
 }

@@ -371,8 +371,13 @@ impl Sites {
         let function = self.function(frame, line);
         match place(line) {
             Some(place) => format!("{place} {function}"),
-            None => function,
+            None => with_distance(function, line),
         }
+    }
+
+    /// Where a function of a path is, in short: file and line, else its name and the distance of the call from its beginning.
+    pub fn place(&self, frame: Frame, line: &Line) -> String {
+        place(line).unwrap_or_else(|| with_distance(self.function(frame, line), line))
     }
 
     /// Whether another copy of a site's stack had another call path, or frames are a guess.
@@ -402,6 +407,7 @@ static UNNAMED: Line = Line {
     function: String::new(),
     file: String::new(),
     line: 0,
+    distance: 0,
 };
 
 /// Last part of a path.
@@ -415,6 +421,14 @@ pub fn place(line: &Line) -> Option<String> {
         ("", _) => None,
         (file, 0) => Some(file.to_owned()),
         (file, line) => Some(format!("{file}:{line}")),
+    }
+}
+
+/// A function without a known file, `main+0x1a4`: several calls in it look different.
+pub fn with_distance(function: String, line: &Line) -> String {
+    match line.distance {
+        0 => function,
+        distance => format!("{function}+{distance:#x}"),
     }
 }
 
@@ -674,6 +688,7 @@ mod tests {
             function: (*function).into(),
             file: (*file).into(),
             line: *line,
+            distance: 0,
         });
         SiteFact::Names {
             frame,
@@ -717,6 +732,30 @@ mod tests {
         assert_eq!(sites.label(id), "launch.h:7 launch()");
         let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
         assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
+    }
+
+    #[test]
+    fn calls_in_a_function_without_lines_have_their_distance() {
+        let mut sites = Sites::default();
+        let process = ProcessId(0);
+        sites.add(process, &module(0, "/home/me/train"));
+        for (site, distance) in [(1, 0x1a4), (2, 0x1f0), (3, 0)] {
+            let frame = frame(0, 0x1000 + distance);
+            sites.add(process, &path(site, &[frame]));
+            let line = Line {
+                function: "train(int)".into(),
+                distance,
+                ..Line::default()
+            };
+            let lines = vec![line];
+            sites.add(process, &SiteFact::Names { frame, lines });
+        }
+        sites.settle();
+        let found = [1, 2, 3].map(|site| sites.path_of(process, SiteNumber(site)).expect("it is known"));
+        let labels = found.map(|path| sites.label(path));
+        assert_eq!(labels, ["train(int)+0x1a4", "train(int)+0x1f0", "train(int)"]);
+        let texts = found.map(|path| sites.functions_text(path));
+        assert_eq!(texts, ["train(int)\n"; 3], "one function");
     }
 
     #[test]

@@ -572,5 +572,6 @@ fn line(text: &str) -> Line {
         function: function.into(),
         file: file.into(),
         line,
+        distance: 0,
     }
 }

@@ -121,6 +121,8 @@ pub struct Line {
     pub file: String,
     /// Line in it, from 1; 0 if unknown.
     pub line: u32,
+    /// Where no file is known, the distance of the call from the function's first address; 0 if unknown.
+    pub distance: u64,
 }
 
 /// Numbers of calls without a site, and of sites without a call path.

@@ -438,6 +438,7 @@ impl Dwarf {
             function: demangle(&function),
             file,
             line,
+            distance: 0,
         });
         Functions {
             named: named.collect(),

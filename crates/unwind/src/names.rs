@@ -27,6 +27,8 @@ pub struct Named {
     pub file: String,
     /// Line in the file, from 1; 0 if unknown.
     pub line: u32,
+    /// Where no file is known, the distance of the address from the function's first one; 0 if unknown.
+    pub distance: u64,
 }
 
 /// Why an address has no name.
@@ -195,12 +197,13 @@ impl Object {
         // The outermost function is the one with a symbol. Compilers leave out the symbols of some, for example lambdas.
         if !has_symbol {
             let elf = if self.is_of_debug { debug } else { &self.elf };
-            if let Some(symbol) = self.symbols.name(elf, offset) {
+            if let Some((symbol, distance)) = self.symbols.name(elf, offset) {
                 match named.last_mut() {
                     Some(last) if last.function.is_empty() || is_mangled(&symbol) => last.function = demangle(&symbol),
                     Some(_) => {}
                     None => named.push(Named {
                         function: demangle(&symbol),
+                        distance,
                         ..Named::default()
                     }),
                 }

@@ -76,8 +76,9 @@ impl Symbols {
         self.sorted.len() * size_of::<Symbol>()
     }
 
-    /// The name of the function at an address. One without a length extends to the next, or to the end of its section.
-    pub(crate) fn name(&self, elf: &Elf, address: u64) -> Option<String> {
+    /// The name of the function at an address, and the distance from its first one. One without a length extends to the next,
+    /// or to the end of its section.
+    pub(crate) fn name(&self, elf: &Elf, address: u64) -> Option<(String, u64)> {
         let after = self.sorted.partition_point(|symbol| symbol.address <= address);
         let near = self.sorted[..after].iter().rev().take(MAX_NESTED);
         let mut around = near.filter(|symbol| address - symbol.address < u64::from(symbol.len));
@@ -91,7 +92,7 @@ impl Symbols {
             let bytes = elf.read_some(at, left.min(len));
             if bytes.contains(&0) {
                 let name = String::from_utf8_lossy(text_at(&bytes, 0)?).into_owned();
-                return (!name.is_empty()).then_some(name);
+                return (!name.is_empty()).then_some((name, address - symbol.address));
             }
         }
         None

@@ -106,6 +106,7 @@ impl Python {
                     function: function.into(),
                     file: code.file.clone(),
                     line,
+                    distance: 0,
                 }],
             });
         }

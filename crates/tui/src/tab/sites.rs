@@ -20,7 +20,7 @@ use crate::widgets::row_cache::Basis;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Pane, SiteGrouping, Size, Tab, Ui};
 use roctop_model::query::{Field, Subject, Value};
-use roctop_model::sites::{PathId, SiteRow, SiteWork, file_name, place};
+use roctop_model::sites::{PathId, SiteRow, SiteWork, file_name, place, with_distance};
 use roctop_model::stats::Sum;
 use roctop_model::{Slice, Snapshot};
 use roctop_trace::item::{KernelId, ProcessId};
@@ -204,7 +204,7 @@ pub(crate) fn label(snap: &Snapshot, path: Option<PathId>) -> String {
 }
 
 /// A site in a width. If it is too long, its function is without return type and parameters, then without namespaces. File and
-/// line before it and the number of others behind it stay.
+/// line before it, the distance from its beginning and the number of others behind it stay.
 fn fit(site: &str, width: usize) -> String {
     // Fewer letters of a function say less than file and line.
     const MIN_LETTERS: usize = 6;
@@ -220,7 +220,10 @@ fn fit(site: &str, width: usize) -> String {
     let others = site.rfind(" +").filter(|at| *at >= begin && is_number(&site[at + 2..]));
     let (site, others) = site.split_at(others.unwrap_or(site.len()));
     let (place, function) = site.split_at(begin);
-    let room = width.saturating_sub(units::width(others));
+    let distance = function.rfind("+0x").filter(|at| is_distance(&function[*at..]));
+    let (function, distance) = function.split_at(distance.unwrap_or(function.len()));
+    let others = format!("{distance}{others}");
+    let room = width.saturating_sub(units::width(&others));
     let left = room.saturating_sub(units::width(place));
     let function = without_parameters(function, left);
     let alone = if place.contains(':') && left < units::width(&function).min(MIN_LETTERS) {
@@ -229,6 +232,12 @@ fn fit(site: &str, width: usize) -> String {
         format!("{place}{function}")
     };
     units::fit(&format!("{}{others}", units::elide(&alone, room)), width)
+}
+
+/// Whether a text is `+0x1a4`.
+fn is_distance(text: &str) -> bool {
+    let digits = text.strip_prefix("+0x");
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// A function without return type and parameters, and without namespaces if it is still wider than this.
@@ -347,7 +356,7 @@ fn distinguish(snap: &Snapshot, rows: &mut [Row]) {
         };
         for ((at, _), path) in group.iter().zip(&paths) {
             if let Some((frame, line)) = path.get(depth) {
-                rows[*at].by = place(line).unwrap_or_else(|| sites.function(*frame, line));
+                rows[*at].by = sites.place(*frame, line);
             }
         }
     }
@@ -694,7 +703,7 @@ pub(crate) fn frames<'a>(
         FrameText {
             function: match place(line) {
                 Some(place) => format!("{function}  {place}"),
-                None => function,
+                None => with_distance(function, line),
             },
             role: if is_it { Role::Accent } else { Role::Text },
             source: scene.ui.source.line(scene.snap, process, (frame, line)),
@@ -825,6 +834,9 @@ mod tests {
             ),
             ("a.cpp:7 math::forward(float*, float const*)", "a.cpp:7 forward     "),
             ("math::forward(float*, float const*)", "math::forward       "),
+            ("math::forward(float*, float const*)+0x1a4", "math::forward+0x1a4 "),
+            ("void math::forward<float>(float*)+0x1a4 +12", "forwar…at>+0x1a4 +12"),
+            ("main+0x1a4 +3", "main+0x1a4 +3       "),
             ("main::{lambda(int)#1}::operator()(int) const", "main::{lambd…int)#1}"),
         ] {
             assert_eq!(fit(site, 20), shown, "{site}");

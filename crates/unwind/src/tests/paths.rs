@@ -201,6 +201,22 @@ fn symbols_name_functions_without_debug_information() {
             "{plain:?}"
         );
         assert!(functions.contains(&"main"), "{plain:?}");
+
+        let symbols = std::process::Command::new("nm").arg(&program).output().unwrap();
+        let symbols = String::from_utf8(symbols.stdout).unwrap();
+        let main = symbols.lines().find_map(|line| line.strip_suffix(" T main")).unwrap();
+        let main = u64::from_str_radix(main, 16).unwrap();
+        let mut names = Names::default();
+        let of_main = found.paths[0].frames.iter().filter_map(|frame| {
+            let module = found.files.module(frame.module?)?;
+            let named = names.name(&module.path, &module.build_id, frame.offset).ok()?;
+            (named[0].function == "main").then(|| (frame.offset - main, named[0].distance))
+        });
+        let of_main: Vec<(u64, u64)> = of_main.collect();
+        assert!(
+            matches!(of_main[..], [(expected, distance)] if expected == distance && distance > 0),
+            "{of_main:?}"
+        );
     }
 }
 
