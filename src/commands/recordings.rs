@@ -26,6 +26,7 @@ use crate::session;
 use crate::settings::Config;
 use crate::ui::{self, tally};
 use anyhow::{Context, Result, bail};
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -50,22 +51,30 @@ fn threads(reading: cli::Reading) -> NonZeroUsize {
 /// As `open_all`, read as the user asks.
 fn open_on(reading: cli::Reading, paths: &[PathBuf]) -> Result<Vec<Recording>> {
     let threads = threads(reading);
-    let mut opened = Vec::new();
+    let (mut opened, mut known) = (Vec::new(), HashSet::new());
+    let mut add = |path: &Path, recording: Recording| {
+        // Its records would count twice.
+        if path.canonicalize().is_ok_and(|own| !known.insert(own)) {
+            bail!("the recording {} is named twice", path.display());
+        }
+        opened.push(recording.on_threads(threads));
+        Ok(())
+    };
     for path in paths {
         match Recording::open(path) {
-            Ok(recording) => opened.push(recording),
+            Ok(recording) => add(path, recording)?,
             Err(error) => {
                 let inner = inside(path);
                 if inner.is_empty() {
                     return Err(error.into());
                 }
                 for path in inner {
-                    opened.push(Recording::open(&path)?);
+                    add(&path, Recording::open(&path)?)?;
                 }
             }
         }
     }
-    Ok(opened.into_iter().map(|one| one.on_threads(threads)).collect())
+    Ok(opened)
 }
 
 /// Recordings right inside of a directory.

@@ -278,6 +278,11 @@ fn gauges_of_two_machines_stay_apart_also_where_their_gpus_have_the_same_place()
         merged.to_str().unwrap(),
     ];
     assert_eq!(told(&words).0, Some(0));
+    let (again, twice) = (format!("{}/.", a.display()), place.join("twice"));
+    let words = [&words[..3], &[&again, "-o", twice.to_str().unwrap()]].concat();
+    let (code, _, errors) = told(&words);
+    assert_eq!((code, twice.exists()), (Some(1), false), "{errors}");
+    assert!(errors.contains("is named twice"), "{errors}");
     assert_eq!((devices(&[&a, &b]), devices(&[&merged])), (2, 2));
     for (one, file) in [(&a, "4242_gauges.csv"), (&b, "5000_gauges.csv")] {
         let alone = exported(&[one], "alone", file);
