@@ -20,7 +20,7 @@ use sweep::{Cause, Sweep};
 /// Maximum number of work records whose call is searched in a second sweep.
 const MAX_LATE: usize = 1 << 19;
 
-/// Prefetch distance: most calls are in memory that no cache has.
+/// Prefetch distance, in events: the table of recent calls exceeds the processor's cache.
 const PREFETCH_EVENTS: usize = 12;
 
 /// Selection and numbering options of a process.

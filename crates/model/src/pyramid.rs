@@ -20,7 +20,8 @@ const FACTOR: u32 = 3;
 const LEVELS: usize = 7;
 const BLOCK: usize = 64;
 const BLOCKS: usize = 28;
-/// Pieces of work in a bucket of the finest level from which on work is not sparse: a bucket costs as much as twenty pieces.
+/// Pieces of work per bucket of the finest level from which on work is not sparse: to open a bucket costs many times as much as
+/// to add a piece.
 const DENSE: u64 = 16;
 /// A span of fewer buckets goes through the open ones.
 const SHORT_BUCKETS: u64 = 8;
@@ -338,7 +339,7 @@ impl Level {
         Some(block)
     }
 
-    /// Forgets all before this bucket's block, which is the next that is whole.
+    /// Forgets all blocks that begin before this bucket.
     fn forget_before(&mut self, index: u64) {
         let number = index.div_ceil(BLOCK as u64);
         if number <= self.since {
@@ -408,7 +409,7 @@ impl Pyramid {
         pyramid
     }
 
-    /// Decides by the next pieces of work, of which all that go here are to be added next, whether they are sparse.
+    /// Chooses the level for the pieces of work that are added until the next call: sparse ones skip the finest level.
     pub(crate) fn expect(&mut self, amount: Amount) {
         if self.reach.is_fine {
             return;
@@ -471,7 +472,7 @@ impl Pyramid {
     /// Adds everything from another pyramid.
     pub(crate) fn absorb(&mut self, other: &Self) {
         for number in 0..LEVELS {
-            // What the other does not know any more is not known of both.
+            // The sum has only what both still have.
             self.levels[number].forget_before(other.levels[number].since * BLOCK as u64);
             for (block, buckets) in other.levels[number].all() {
                 let first = block * BLOCK as u64;

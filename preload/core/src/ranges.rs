@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 const LEVELS: usize = 4096;
 /// Started ranges of a process beyond those in its file.
 const STARTED: usize = 1 << 14;
-/// Number of places in which a started range may be.
+/// Number of places in which a started range is looked for.
 const PLACES: usize = 64;
 
 /// A pushed range.
@@ -32,7 +32,7 @@ pub(crate) struct DeepRanges([Cell<OpenRange>; LEVELS]);
 impl DeepRanges {
     /// Memory for a thread; `None` if there is none.
     pub(crate) fn new() -> Option<&'static Self> {
-        // SAFETY: zero is valid: numbers and bytes. A child that forks has no reference to it.
+        // SAFETY: zero is valid: numbers and bytes. A forked child keeps no reference to it.
         unsafe { zeroed() }
     }
 
@@ -65,7 +65,7 @@ impl StartedRanges {
     /// Makes the memory, if there is none yet.
     pub(crate) fn make(&self) {
         if self.0.load(Ordering::Acquire).is_null()
-            // SAFETY: zero is valid: numbers. A child that forks has no reference to it.
+            // SAFETY: zero is valid: numbers. A forked child keeps no reference to it.
             && let Some(made) = unsafe { zeroed::<[Words; STARTED]>() }
         {
             let made = std::ptr::from_ref(made).cast_mut();

@@ -110,7 +110,7 @@ impl Sweep {
         }
     }
 
-    /// Loads what the record will need from memory.
+    /// Prefetches the call that the record belongs to.
     #[inline]
     pub(super) fn fetch(&self, event: &Event) {
         self.recent.fetch(match event {
@@ -130,8 +130,8 @@ impl Sweep {
         own
     }
 
-    /// As [`Sweep::take`], and writes the numbers to their place. A copy of what was just written in pieces would wait for all
-    /// stores before it.
+    /// As [`Sweep::take`], but writes the numbers in place: to copy fields that were just written one by one stalls until all
+    /// earlier stores are done.
     pub(super) fn take_into(&mut self, event: &Event, own: &mut Option<RecordIds>) {
         self.is_late = false;
         let at = event.start();
