@@ -485,8 +485,11 @@ pub fn start(id: u64, text: &[u8]) {
     }
 }
 
-/// A started range stops.
+/// A started range stops. No range has the id 0: it marks a free place.
 pub fn stop(id: u64) {
+    if id == 0 {
+        return;
+    }
     let Some(thread) = marking() else { return };
     let Some(process) = process::get() else { return };
     let Some(file) = process.main() else { return };

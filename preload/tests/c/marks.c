@@ -72,6 +72,14 @@ int main(int argc, char **argv) {
       uint64_t id = start("started");
       stop(id);
       start("left open");
+    } else if (!strcmp(argv[i], "misuse")) {
+      stop(0);
+      uint64_t id = start("stopped once");
+      stop(0);
+      stop(id);
+      stop(id);
+      stop(0);
+      stop(~0ull);
     } else if (!strcmp(argv[i], "threads")) {
       for (int round = 0; round < 3; round++) {
         pthread_t threads[12];

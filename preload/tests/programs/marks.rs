@@ -89,6 +89,20 @@ fn marks_and_ranges_are_recorded_with_their_levels() {
 }
 
 #[test]
+fn a_stop_without_a_started_range_records_nothing() {
+    let Some(place) = TestDir::new() else { return };
+    let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
+    let result = place.traced(&program).args(["default", "misuse"]).output().unwrap();
+    assert!(result.status.success());
+    let [ring] = &place.rings()[..] else { panic!("one ring") };
+    let ranges = ring.ranges();
+    let found: Vec<_> = ranges.iter().map(|(_, m)| (ring.text(m), m.range_id)).collect();
+    assert_eq!(found, [("stopped once".to_owned(), 1)]);
+    assert!(ranges.iter().all(|(_, m)| m.start != 0));
+    assert!(ring.open.ranges.is_empty());
+}
+
+#[test]
 fn a_library_opened_by_name_is_this_one_when_a_link_says_so() {
     let Some(place) = TestDir::new() else { return };
     let program = place.compile("marks", "marks", &["-pthread", "-ldl"]);
