@@ -254,8 +254,9 @@ fn open(path: &Path, how: i32) -> io::Result<File> {
 #[expect(unsafe_code, reason = "fallocate has no safe form in std")]
 pub(crate) fn allocate(file: &File, size: u64) -> io::Result<()> {
     may_hold(file, size)?;
-    // SAFETY: the descriptor is open; the call touches no memory of ours.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size as i64) } != 0 {
+    // SAFETY: the descriptor is open; the call touches no memory of ours. A raw system call, because a library of the
+    // program may stand in for the C library's fallocate, and fail.
+    if unsafe { libc::syscall(libc::SYS_fallocate, file.as_raw_fd(), 0, 0i64, size as i64) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Drivers, GPUs and emulations of other makes: what the emulated GPU has by default is one machine of many.
 
 use super::check_on;
-use crate::kit::rig::{Rig, TOLERANCE, release, rig};
+use crate::kit::rig::{Rig, TOLERANCE, library, release, rig};
 use roctop::item::Dispatch;
 use roctop_ring::record::{engine, flag};
 
@@ -161,6 +161,14 @@ fn a_library_in_front_that_shadows_the_same_functions_changes_nothing() {
         );
         check_processes(&machine, &format!("{name}-processes"));
     }
+}
+
+#[test]
+fn a_fallocate_of_the_program_that_fails_changes_nothing() {
+    let Some(rig) = rig() else { return };
+    let machine = rig.behind(&library("no_space"));
+    check_on(&machine, "no-space-tour", &["api_tour"]);
+    check_on(&machine, "no-space-streams", &["many_streams", "2", "4", "2000"]);
 }
 
 /// Every completion signal is in memory that the GPU does not cache: a GPU that never writes cached signals back changes
