@@ -4,15 +4,17 @@
 //! four words of ours follow. Its size differs by release; in releases with a pointer to the program's own word, that
 //! pointer is its last field.
 
+use super::name;
 use crate::domain::Domain;
+use crate::engage::settle_all;
 use crate::pool::Opened;
 use crate::record::Record;
 use crate::registration::{self, REGISTERED};
 use crate::wall::wall;
 use crate::{clock, control, correlation};
 use hip_sys::tracer::{CORRELATION, DOMAIN_API, DOMAIN_OPS, OP_DISPATCH, Register, SMALLEST_POINTER, Tail};
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Offset of the phase.
 pub(super) const PHASE: usize = 8;
@@ -22,8 +24,17 @@ pub(super) const EXIT: u32 = 1;
 /// Offset of the structure's tail; 0 if unknown, and then no call is requested.
 static TAIL: AtomicUsize = AtomicUsize::new(0);
 
+/// Calls that destroy what the run-time reads when it reports work. A program's wait for that work ends before the report: HIP
+/// 7.2 then reads freed memory and crashes.
+const DESTROYING: [&CStr; 2] = [c"hipStreamDestroy", c"hipGraphExecDestroy"];
+/// Their numbers; 0 if unknown.
+static DESTROYING_OPS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
 /// Registers or removes the callback.
 pub(super) fn set(register: Register, tail: Option<usize>, is_wanted: bool) {
+    for (known, name) in DESTROYING_OPS.iter().zip(DESTROYING) {
+        known.store(name::call(name).unwrap_or(0), Ordering::Release);
+    }
     TAIL.store(tail.unwrap_or(0), Ordering::Release);
     // SAFETY: a store of a pointer inside the run-time; this library stays loaded once something is registered.
     unsafe { register(is_wanted.then_some(traced)) };
@@ -44,6 +55,9 @@ fn tail(data: *mut c_void) -> *mut Tail {
 /// Before a call. The run-time fills in the arguments only if the callback wants them.
 #[inline]
 fn enter(op: u32, data: *mut c_void) -> i32 {
+    if DESTROYING_OPS.iter().any(|known| known.load(Ordering::Acquire) == op) {
+        settle_all();
+    }
     let callback = REGISTERED.hip_callbacks.get(op);
     let records = REGISTERED.hip_records.get(op);
     if (callback.is_none() && records.is_none()) || control::is_stopped() || TAIL.load(Ordering::Acquire) == 0 {

@@ -6,7 +6,7 @@
 
 use super::graphs::{self, GraphCall};
 use super::stub::STUBS;
-use super::{communicators, cooperative, deferred, entry, transfer, unseen, watchdog};
+use super::{communicators, cooperative, deferred, entry, tracer, transfer, unseen, watchdog};
 use crate::backend::{hsa, roctx};
 use crate::collector::{self, Call, Plain, PlainCall};
 use crate::guard::{Errno, wall};
@@ -427,6 +427,7 @@ fn is_alone_after(effect: Effect, frame: &Frame, tid: u32) -> bool {
         Effect::Cooperative => return cooperative::is_needed_for_launch(),
         Effect::Configured => return is_cooperative(frame) && cooperative::is_needed_for_launch(),
         Effect::Graph => {
+            tracer::graph_begins();
             let [executable, ..] = frame.passage.registers;
             graphs::launch_begins(executable, begun(frame).correlation);
             return cooperative::is_needed_for_graph();

@@ -12,7 +12,7 @@ use crate::process::Process;
 use crate::state::{self, word};
 use crate::thread::AnnouncedCall;
 use crate::{control, process, real, thread};
-use hip_sys::function::{ArgumentLocation, FUNCTIONS};
+use hip_sys::function::{ArgumentLocation, Effect, FUNCTIONS};
 use hip_sys::tracer::{ApiName, OP_DISPATCH, tail as tail_of};
 use roctop_ring::record::{Domain, status};
 use roctop_ring::session::{source, wanted};
@@ -28,6 +28,8 @@ static OPERATIONS: [AtomicU64; IDS] = [const { AtomicU64::new(0) }; IDS];
 const COMPILER: u64 = 1 << 32;
 /// Flag: the operation uses the null stream.
 const NULL_STREAM: u64 = 1 << 33;
+/// Flag: the operation launches a graph.
+const GRAPH: u64 = 1 << 34;
 /// Offset of the structure's tail; 0 if not registered.
 static TAIL: AtomicU64 = AtomicU64::new(0);
 /// 1 if calls bound by symbol pass the gate.
@@ -69,6 +71,7 @@ pub(crate) fn register(process: &Process, by: By) {
     TAIL.store(offset as u64, Ordering::Release);
     slot::found(address);
     let major = major.unwrap_or(0);
+    HAS_STALE_GRAPHS.store(u64::from(major >= STALE_GRAPHS), Ordering::Relaxed);
     let is_kept = by == By::Hsa || is_source;
     KEPT.store(u64::from(is_kept), Ordering::Relaxed);
     if is_kept {
@@ -95,9 +98,46 @@ pub(crate) fn register(process: &Process, by: By) {
 /// whose stream may be gone, and crashes (seen with 5.7.1 when a graph is destroyed, and with 7.2.4).
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
+/// First major version of HIP that reads a graph when it reports the graph's kernels, and crashes if the program has destroyed
+/// the graph (seen with 7.2.4). It does so while any callback is registered, whatever that answers.
+const STALE_GRAPHS: u32 = 7;
+/// 1 if this is such a version.
+static HAS_STALE_GRAPHS: AtomicU64 = AtomicU64::new(0);
+/// 1 once the program has launched a graph there: no callback stays registered from then on.
+static IS_REMOVED: AtomicU64 = AtomicU64::new(0);
+
+/// The program launches a graph. Removes a registered callback for good if HIP would crash with it.
+#[inline]
+pub(crate) fn graph_begins() {
+    if HAS_STALE_GRAPHS.load(Ordering::Relaxed) != 0 && IS_REMOVED.load(Ordering::Relaxed) == 0 {
+        remove();
+    }
+}
+
+#[cold]
+fn remove() {
+    if IS_REMOVED.swap(1, Ordering::AcqRel) != 0 || KEPT.swap(0, Ordering::AcqRel) == 0 {
+        return;
+    }
+    slot::listen(false);
+    if let Some(process) = process::get() {
+        let what = match real::is_preloaded() {
+            true => "kernels",
+            false if activity::is_source() => "calls and kernels",
+            false => "calls",
+        };
+        let why = "HIP 7 crashes when it reports a graph to a tool after the program has destroyed it";
+        process.say(
+            status::INCOMPLETE,
+            0,
+            &format!("{what} are not recorded from the first launch of a graph on: {why}"),
+        );
+    }
+}
+
 /// Keeps the callback registered, because HIP's records are needed from now on. False if HIP has none.
 pub(crate) fn keep() -> bool {
-    let has_records = tail().is_some() && slot::is_found();
+    let has_records = tail().is_some() && slot::is_found() && IS_REMOVED.load(Ordering::Relaxed) == 0;
     if has_records {
         KEPT.store(1, Ordering::Relaxed);
         slot::listen(true);
@@ -152,7 +192,12 @@ fn learn(process: &Process, name_of: ApiName) {
             }
             None => 0,
         };
-        place.store(value | on_null, Ordering::Relaxed);
+        let graph = if function.is_some_and(|f| f.effect == Effect::Graph) {
+            GRAPH
+        } else {
+            0
+        };
+        place.store(value | on_null | graph, Ordering::Relaxed);
     }
 }
 
@@ -206,6 +251,9 @@ pub(crate) fn enter(op: u32, data: *mut c_void) -> Entered {
         };
     }
     let known = known(op);
+    if known & GRAPH != 0 {
+        graph_begins();
+    }
     // A thread without a ring has no gate frame either, and the gate has counted its call as lost. Calls that bypass
     // both there, from a library with a separate scope, are not counted.
     if known == 0 || (thread::is_ringless() && IS_BEHIND_GATE.load(Ordering::Relaxed) != 0) {

@@ -109,7 +109,7 @@ fn switch(process: &Process, missing: u64, has_queue: bool) {
     let then = if has_records {
         "HIP's own records, without geometry and queue, are the source from now on"
     } else {
-        "HIP has no dispatch records, so those are not recorded either"
+        "HIP has no dispatch records that can be used, so those are not recorded either"
     };
     process.say(
         status::INCOMPLETE,
