@@ -9,6 +9,8 @@ use std::io::{self, Write};
 
 /// Columns of a terminal that a table takes, without its widest column.
 const TABLE_WIDTH: usize = 110;
+/// Maximum columns of a text in a table. A marker's may have 16 KiB; JSON and CSV have it whole.
+const MAX_TEXT_WIDTH: usize = 160;
 /// Columns of a table with this rank or more are for files alone.
 const FILES_ONLY: u8 = 9;
 
@@ -47,7 +49,7 @@ fn since(span: Span, origin: Nanos) -> String {
 fn text(cell: &Cell, column: &Column, answer: &Answer) -> String {
     let value = match cell {
         Cell::None => return units::MISSING.into(),
-        Cell::Text(text) => return printable(text),
+        Cell::Text(text) => return units::elide(&printable(text), MAX_TEXT_WIDTH),
         Cell::Number(value) => *value,
     };
     let whole = value.max(0.0) as u64;
@@ -116,7 +118,7 @@ pub fn table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{}: {}, of {}{error}, lost {}",
-        printable(&answer.title),
+        units::elide(&printable(&answer.title), MAX_TEXT_WIDTH),
         since(window.span, window.origin),
         answer.basis.word(),
         answer.lost_records().text(|records| records.to_string())
@@ -267,6 +269,8 @@ pub fn json(answer: &Answer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::answer::Row;
+    use crate::{Fresh, Options, Store};
 
     #[test]
     fn headings_have_no_unit_that_the_values_do_not_have() {
@@ -289,6 +293,34 @@ mod tests {
             "AVERAGE_TIME",
         ];
         assert_eq!(names.map(heading), expected);
+    }
+
+    #[test]
+    fn long_texts_are_cut_in_tables_alone() {
+        let long = format!("begin{}end", "x".repeat(16 << 10));
+        let snap = Store::new(Options::default()).snapshot(Fresh::All);
+        let mut answer = Answer::about(&snap, "top ranges");
+        answer.columns = vec![Column {
+            name: "Name".into(),
+            unit: Unit::Text,
+            rank: 0,
+            is_wide: true,
+        }];
+        answer.rows = vec![Row {
+            id: None,
+            cells: vec![Cell::Text(long.clone())],
+        }];
+        let (mut shown, mut file) = (Vec::new(), Vec::new());
+        table(&answer, &mut shown).unwrap();
+        csv(&answer, &mut file).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        let row = shown.lines().find(|line| line.contains("begin")).unwrap();
+        assert!(
+            units::width(row) == MAX_TEXT_WIDTH && row.contains('…') && row.ends_with("end"),
+            "{row}"
+        );
+        assert!(String::from_utf8(file).unwrap().contains(&long));
+        assert_eq!(json(&answer)["rows"][0]["values"]["Name"], long);
     }
 
     #[test]
