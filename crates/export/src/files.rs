@@ -48,22 +48,27 @@ impl Files<'_> {
 
     /// Writes a file with a library that creates it itself.
     pub(crate) fn write_at(&mut self, path: PathBuf, fill: &dyn Fn(&Path) -> Result<()>) -> Result<()> {
+        let begun = self.begin(path)?;
+        fill(&begun.beside()).map_err(begun.failed())?;
+        self.complete(&begun)
+    }
+
+    /// Begins a file, which a library creates under its temporary name.
+    pub(crate) fn begin(&self, path: PathBuf) -> Result<Begun> {
         self.progress.begin(&format!("writing {}", path.display()), 0);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(Error::at("cannot write", &path))?;
         }
-        let beside = beside(&path);
         // A file left by a killed roctop would be appended to.
-        let _ = std::fs::remove_file(&beside);
-        let written = fill(&beside).and_then(|()| {
-            (self.check)()?;
-            Ok(complete(&path)?)
-        });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
-        written.map_err(Error::at::<Error>("cannot write", &path))?;
-        self.made.push(path);
+        let _ = std::fs::remove_file(beside(&path));
+        Ok(Begun { path })
+    }
+
+    /// Gives a complete file its name.
+    pub(crate) fn complete(&mut self, begun: &Begun) -> Result<()> {
+        let completed = (self.check)().and_then(|()| complete(&begun.path));
+        completed.map_err(Error::at("cannot write", &begun.path))?;
+        self.made.push(begun.path.clone());
         Ok(())
     }
 
@@ -81,6 +86,29 @@ impl Files<'_> {
         })?;
         self.made.push(path);
         Ok(())
+    }
+}
+
+/// A file under its temporary name; removed unless it is completed.
+pub(crate) struct Begun {
+    path: PathBuf,
+}
+
+impl Begun {
+    /// Its temporary name.
+    pub(crate) fn beside(&self) -> PathBuf {
+        beside(&self.path)
+    }
+
+    /// The error when it cannot be written.
+    pub(crate) fn failed(&self) -> impl FnOnce(Error) -> Error {
+        Error::at("cannot write", &self.path)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.beside());
     }
 }
 

@@ -22,7 +22,6 @@ use std::io::{self, Write};
 
 /// Writes the document of one process.
 pub(super) fn write(view: &View<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {
-    view.find_streams()?;
     write!(out, "{{\"rocprofiler-sdk-tool\":[\n{{\"metadata\":")?;
     metadata(view, head, out)?;
     write!(out, ",\n\"agents\":")?;

@@ -9,19 +9,22 @@ mod sweep;
 
 use super::collect::{Collected, Event};
 use super::options::Kinds;
-use super::records::{ByKind, Numbered, Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
+use super::records::{ByKind, Numbered, RecordIds, Region, RowFilter, Rows, SORT_BUFFER_BYTES, Sink};
 use super::sort::{Sorted, Sorter};
 use super::workspace::Workspace;
 use roctop_model::FastMap;
+use roctop_ring::near;
 use roctop_trace::item::ProcessId;
 use std::io;
-use sweep::{Cause, Sweep};
+use sweep::Sweep;
 
 /// Maximum number of work records whose call is searched in a second sweep.
 const MAX_LATE: usize = 1 << 19;
 
-/// Prefetch distance, in events: the table of recent calls exceeds the processor's cache.
-const PREFETCH_EVENTS: usize = 12;
+/// Prefetch distances, in events. The table of recent calls exceeds the processor's cache, and the events were written by another
+/// core.
+const PREFETCH_CALL: usize = 12;
+const PREFETCH_EVENT: usize = 32;
 
 /// Selection and numbering options of a process.
 #[derive(Clone, Copy)]
@@ -71,14 +74,16 @@ pub(crate) fn rows(
 /// Numbers the next records; puts work whose call is not recent in `late`.
 fn number(next: &mut Next<'_>, sweep: &mut Sweep, late: &mut Sorter<Event>) -> io::Result<Option<Numbered>> {
     let Some(events) = next()? else { return Ok(None) };
-    let mut ids = vec![None; events.len()];
-    let mut ahead = events.iter().skip(PREFETCH_EVENTS);
-    for (event, own) in events.iter().zip(&mut ids) {
-        if let Some(later) = ahead.next() {
+    let mut ids = vec![RecordIds::default(); events.len()];
+    for (at, (event, own)) in events.iter().zip(&mut ids).enumerate() {
+        if let Some(later) = events.get(at + PREFETCH_EVENT) {
+            near::fetch_all(later);
+        }
+        if let Some(later) = events.get(at + PREFETCH_CALL) {
             sweep.fetch(later);
         }
-        sweep.take_into(event, own);
-        if own.is_none() && sweep.is_late {
+        sweep.take(event, own);
+        if sweep.is_late {
             late.put(*event)?;
         }
     }
@@ -104,12 +109,14 @@ fn number_late(
             let cause = correlation(event)
                 .and_then(|id| causes.get(&id).copied())
                 .unwrap_or_default();
-            let mut place = cause.place();
-            if place.id == 0 && wanted.orphans {
-                place.id = next;
-                next += 1;
+            let is_orphan = cause.id == 0 && wanted.orphans;
+            let id = if is_orphan { next } else { cause.id };
+            next += u64::from(is_orphan);
+            RecordIds {
+                id,
+                is_selected: true,
+                ..cause
             }
-            Some(place)
         });
         let ids = ids.collect();
         put(Numbered { events: these, ids })?;
@@ -117,22 +124,23 @@ fn number_late(
 }
 
 /// Causes of work whose call is not recent: a sweep for these alone.
-fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<FastMap<u64, Cause>> {
-    let mut causes: FastMap<u64, Option<Cause>> = work.iter().filter_map(correlation).map(|id| (id, None)).collect();
+fn causes(collected: &Collected, wanted: Wanted, work: &[Event]) -> io::Result<FastMap<u64, RecordIds>> {
+    let mut causes: FastMap<u64, Option<RecordIds>> =
+        work.iter().filter_map(correlation).map(|id| (id, None)).collect();
     let mut sweep = Sweep::new(&collected.run, wanted);
     for event in collected.events.iter() {
         let event = event?;
         if event.process() != wanted.process {
             continue;
         }
-        sweep.take(&event);
+        sweep.take(&event, &mut RecordIds::default());
         let id = match &event {
             Event::Call(call) => call.correlation,
             Event::Marker(marker) => marker.correlation,
             _ => continue,
         };
         if let Some(found) = causes.get_mut(&id) {
-            *found = sweep.recent.get(id);
+            *found = sweep.recent.get(id).copied();
         }
     }
     Ok(causes

@@ -10,15 +10,15 @@ mod shared;
 pub(super) use layout::Layouts;
 pub(super) use shared::{SharedFiles, are_shared};
 
-use self::file::{Batch, Column, Ranks, Sheet, begin, number, real, text};
-use super::files::Files;
+use self::file::{Batch, Column, Encode, Group, Ranks, Schema, Sheet, Writer, groups, number, real, text};
+use super::files::{Begun, Files};
 use super::operation;
 use super::options::LIBRARIES;
 use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::steps::{self, Step};
 use super::view::View;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Process, Scratch};
 use std::fs::File;
 use std::io::BufWriter;
@@ -150,38 +150,124 @@ const COUNTED: &[Column] = &[
     number("end_ns"),
 ];
 
-/// Puts the rows of a table into a file.
-type Fill<'a> = Box<dyn Fn(&mut Sheet<'_>) -> Result<()> + 'a>;
+/// Puts rows into a file.
+type Fill<'a> = dyn Fn(&mut Sheet<'_>) -> Result<()> + 'a;
+
+/// The rows of a table.
+enum Rows<'a> {
+    /// In row groups, which threads encode.
+    Groups(Box<dyn Fn() -> Vec<Encode<'a>> + 'a>),
+    /// Put into a file one by one.
+    OneByOne(Box<Fill<'a>>),
+}
 
 /// A table of one process.
 struct Table<'a> {
     /// Name of the kind of its records.
     kind: &'static str,
     columns: &'static [Column],
-    fill: Fill<'a>,
+    rows: Rows<'a>,
 }
 
 /// Writes the tables of a process as separate files below `base`. `name` is the name of these files.
 pub(super) fn write(view: &View<'_>, base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
-    for table in tables(view)? {
-        let path = base.join(folder(view, table.kind)).join(rank_folder(view.process));
-        files.write_at(path.join(format!("{name}.parquet")), &|path| {
-            let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
-            let mut file = begin(table.columns, Ranks::InPath, Box::new(out))?;
-            let mut sheet = Sheet::new(&mut file, table.columns, Ranks::InPath);
-            (table.fill)(&mut sheet)?;
-            sheet.finish()?;
-            file.close()?;
-            Ok(())
-        })?;
-    }
-    Ok(())
+    let tables = tables(view);
+    let mut write = |tables: &[Table<'_>]| write_tables(view, tables, base, name, files);
+    // Steps are found while the other tables are written.
+    let (steps, written) = view.place.both(|| steps::steps(view), || write(&tables));
+    written?;
+    let steps = steps?;
+    step_table(view, &steps).map_or(Ok(()), |table| write(&[table]))
 }
 
-/// Non-empty tables of a process.
-fn tables<'a>(view: &'a View<'a>) -> Result<Vec<Table<'a>>> {
+/// Writes tables one after another. Their row groups are encoded as one sequence: threads go on with the next table while the last
+/// groups of one are encoded.
+fn write_tables(view: &View<'_>, tables: &[Table<'_>], base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
+    let paths = tables.iter().map(|table| {
+        let folder = base.join(folder(view, table.kind)).join(rank_folder(view.process));
+        folder.join(format!("{name}.parquet"))
+    });
+    let paths: Vec<PathBuf> = paths.collect();
+    let schemas = tables.iter().map(|table| Schema::new(table.columns, Ranks::InPath));
+    let schemas = schemas.collect::<Result<Vec<_>>>()?;
+    let groups = tables.iter().enumerate().flat_map(|(table, own)| match &own.rows {
+        Rows::Groups(groups) => groups().into_iter().map(|group| (table, Some(group))).collect(),
+        Rows::OneByOne(_) => vec![(table, None)],
+    });
+    let encoded = |(table, group): (usize, Option<Encode<'_>>)| -> Result<_> {
+        let group = group.map(|encode| encode(&schemas[table])).transpose();
+        Ok((table, group.map_err(Error::at("cannot write", &paths[table]))?))
+    };
+    let mut last: Option<(usize, Unfinished)> = None;
+    let append = |(table, group): (usize, Option<Group>)| {
+        let mut open = match last.take() {
+            Some((known, open)) if known == table => open,
+            before => {
+                if let Some((_, before)) = before {
+                    before.finish(files)?;
+                }
+                Unfinished::begin(&schemas[table], paths[table].clone(), files)?
+            }
+        };
+        let written = match (group, &tables[table].rows) {
+            (Some(group), _) => file::append(&mut open.writer, group),
+            (None, Rows::OneByOne(fill)) => one_by_one(fill, &mut open.writer, &schemas[table]),
+            (None, Rows::Groups(_)) => Ok(()),
+        };
+        written.map_err(open.begun.failed())?;
+        last = Some((table, open));
+        Ok(())
+    };
+    view.place.in_order(groups, encoded, append)?;
+    last.map_or(Ok(()), |(_, file)| file.finish(files))
+}
+
+/// A file being written.
+struct Unfinished {
+    begun: Begun,
+    writer: Writer,
+}
+
+impl Unfinished {
+    fn begin(schema: &Schema, path: PathBuf, files: &Files<'_>) -> Result<Self> {
+        let begun = files.begin(path)?;
+        let out = File::create(begun.beside()).map_err(Error::from);
+        let writer = out.and_then(|out| schema.begin(Box::new(BufWriter::with_capacity(1 << 18, out))));
+        let writer = writer.map_err(begun.failed())?;
+        Ok(Self { begun, writer })
+    }
+
+    fn finish(self, files: &mut Files<'_>) -> Result<()> {
+        let closed = self.writer.close().map_err(Error::from);
+        closed.map_err(self.begun.failed())?;
+        files.complete(&self.begun)
+    }
+}
+
+fn one_by_one(fill: &Fill<'_>, file: &mut Writer, schema: &Schema) -> Result<()> {
+    let mut sheet = Sheet::new(file, schema);
+    fill(&mut sheet)?;
+    sheet.finish()
+}
+
+/// The table of steps; `None` without one.
+fn step_table<'a>(view: &'a View<'a>, steps: &'a [Step]) -> Option<Table<'a>> {
+    (!steps.is_empty()).then(|| Table {
+        kind: "step",
+        columns: STEPS,
+        rows: Rows::OneByOne(Box::new(|to| numbered(view, steps, to))),
+    })
+}
+
+/// Non-empty tables of a process, without the steps.
+fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
     let rows = &view.rows;
+    // The groups of dispatches and copies take longest: at the end, threads would wait for the last ones.
     let mut all = vec![
+        of_rows("kernel_dispatch", DISPATCHES, &rows.dispatches, |row, to| {
+            dispatch(view, row, to);
+        }),
+        of_rows("memory_copy", COPIES, &rows.copies, |row, to| copy(view, row, to)),
         of_rows("hip_api", CALLS, &rows.hip, |row, to| call(view, row, to)),
         of_rows("hsa_api", CALLS, &rows.hsa, |row, to| call(view, row, to)),
     ];
@@ -190,10 +276,6 @@ fn tables<'a>(view: &'a View<'a>) -> Result<Vec<Table<'a>>> {
     }
     all.extend([
         of_rows("marker_api", CALLS, &rows.markers, |row, to| marker(view, row, to)),
-        of_rows("kernel_dispatch", DISPATCHES, &rows.dispatches, |row, to| {
-            dispatch(view, row, to);
-        }),
-        of_rows("memory_copy", COPIES, &rows.copies, |row, to| copy(view, row, to)),
         of_rows("memory_allocation", ALLOCATIONS, &rows.allocations, |row, to| {
             allocation(view, row, to);
         }),
@@ -205,32 +287,24 @@ fn tables<'a>(view: &'a View<'a>) -> Result<Vec<Table<'a>>> {
         all.push(Some(Table {
             kind: "counter_collection",
             columns: COUNTED,
-            fill: Box::new(|to| counted(view, to)),
+            rows: Rows::OneByOne(Box::new(|to| counted(view, to))),
         }));
     }
     if !view.parts.is_empty() {
         all.push(Some(Table {
             kind: "collective",
             columns: COLLECTIVES,
-            fill: Box::new(|to| collectives(view, to)),
-        }));
-    }
-    let steps = steps::steps(view)?;
-    if !steps.is_empty() {
-        all.push(Some(Table {
-            kind: "step",
-            columns: STEPS,
-            fill: Box::new(move |to| numbered(view, &steps, to)),
+            rows: Rows::OneByOne(Box::new(|to| collectives(view, to))),
         }));
     }
     if view.incomplete().next().is_some() {
         all.push(Some(Table {
             kind: "incomplete",
             columns: INCOMPLETE,
-            fill: Box::new(|to| incomplete(view, to)),
+            rows: Rows::OneByOne(Box::new(|to| incomplete(view, to))),
         }));
     }
-    Ok(all.into_iter().flatten().collect())
+    all.into_iter().flatten().collect()
 }
 
 /// A table of a kind; `None` without rows.
@@ -238,13 +312,17 @@ fn of_rows<'a, T: Clone>(
     kind: &'static str,
     columns: &'static [Column],
     rows: &'a Sorted<Row<T>>,
-    cells: impl Fn(&Row<T>, &mut Batch) + Sync + 'a,
+    cells: impl Fn(&Row<T>, &mut Batch) + std::marker::Copy + Send + 'a,
 ) -> Option<Table<'a>>
 where
     Row<T>: Entry,
 {
-    let fill: Fill<'a> = Box::new(move |to| to.rows(rows, &cells));
-    (!rows.is_empty()).then_some(Table { kind, columns, fill })
+    let groups = move || groups(rows, cells);
+    (!rows.is_empty()).then(|| Table {
+        kind,
+        columns,
+        rows: Rows::Groups(Box::new(groups)),
+    })
 }
 
 /// The folder of all tables beside a process's other files.

@@ -14,10 +14,13 @@ mod stack;
 use super::sort::{Chunks, Sorted};
 use super::view::View;
 use proto::{Event, Packets, Trace, Value};
+use roctop_trace::item::Span;
 use slice::{Placed, Track};
 use stack::{Stack, Step};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a file from which on the rest goes to another one: readers of traces take less than 2 GiB.
 pub(super) const MAX_BYTES: u64 = 1_900_000_000;
@@ -35,12 +38,16 @@ pub(super) fn file_name(number: usize) -> String {
 
 /// Writes one file of the trace of a process; returns how many files there are of at most about `limit` bytes.
 pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Write) -> io::Result<usize> {
-    view.find_streams()?;
     let mut trace = Trace::new(out, number, limit);
     let process = uuid(view.process.pid, "process");
     trace.describe(|packets| packets.process(process, view.process.pid, &view.process.exe))?;
     incomplete(view, process, &mut trace)?;
-    let (tracks, slices) = slice::tracks(view)?;
+    let beside = || {
+        view.find_streams()?;
+        sizes::changes(view)
+    };
+    let (changes, placed) = view.place.both(beside, || slice::tracks(view));
+    let (changes, (tracks, slices)) = (changes?, placed?);
     let threads = slice::threads(&tracks, view.process.pid);
     let mut named = BTreeMap::new();
     for track in tracks {
@@ -54,7 +61,7 @@ pub(super) fn write(view: &View<'_>, number: usize, limit: u64, out: &mut dyn Wr
         named.insert(track, own);
     }
     emit(view, &named, &slices, &mut trace)?;
-    sizes::write(view, process, &mut trace)?;
+    sizes::write(view, process, &changes, &mut trace)?;
     counted::values(view, process, &mut trace)?;
     counted::gauges(view, process, &mut trace)?;
     Ok(trace.files())
@@ -94,12 +101,11 @@ fn emit(
 ) -> io::Result<()> {
     let names = annotation::Names::new(view);
     let own = |track: Track| named.get(&track).copied().unwrap_or_default();
-    let mut parts = Parts::new(slices, trace.slices_per_part());
     let encoded = |part: io::Result<Part>| {
         let part = part?;
         let mut packets = Packets::default();
         let mut ends = part.ends.iter();
-        for (Placed(track, slice), step) in part.slices.iter().zip(&part.steps) {
+        for (Placed(track, slice), step) in part.slices().iter().zip(&part.steps) {
             let own = own(*track);
             let before = ends.by_ref().take(step.before);
             before.for_each(|end| packets.end(own, *end));
@@ -109,27 +115,49 @@ fn emit(
         }
         Ok((packets.take(), part.open, part.begin))
     };
-    let parts = std::iter::from_fn(|| parts.next().transpose());
-    view.place
-        .in_order(parts, encoded, |(bytes, open, begin): (Vec<u8>, Vec<_>, u64)| {
-            if trace.is_full() {
-                // Each file has its part of the slices that are open.
-                let (mut ends, mut begins) = (Packets::default(), Packets::default());
-                for Placed(track, slice) in &open {
-                    ends.end(own(*track), begin);
-                    annotation::begin(view, &names, (own(*track), begin), slice, &mut begins);
-                }
-                trace.events(&ends.take())?;
-                trace.divide();
-                trace.events(&begins.take())?;
+    let mut parts = Parts::new(slices, trace.slices_per_part());
+    let parts = std::iter::from_fn(move || parts.next().transpose());
+    let write = |(bytes, open, begin): (Vec<u8>, Vec<Placed>, u64)| {
+        if trace.is_full() {
+            // Each file has its part of the slices that are open.
+            let (mut ends, mut begins) = (Packets::default(), Packets::default());
+            for Placed(track, slice) in &open {
+                ends.end(own(*track), begin);
+                annotation::begin(view, &names, (own(*track), begin), slice, &mut begins);
             }
-            trace.events(&bytes)
-        })
+            trace.events(&ends.take())?;
+            trace.divide();
+            trace.events(&begins.take())?;
+        }
+        trace.events(&bytes)
+    };
+    view.place
+        .made_apart(parts, |parts| view.place.in_order(parts, encoded, write))
+}
+
+/// Slices that are read together.
+#[derive(Default)]
+struct Chunk {
+    slices: Vec<Placed>,
+    /// Track and time of each, which are found while other threads read.
+    outline: Vec<(Track, Span)>,
+}
+
+impl Chunk {
+    fn new(slices: Vec<Placed>) -> Self {
+        let outline = slices.iter().map(|Placed(track, slice)| (*track, slice.span()));
+        Self {
+            outline: outline.collect(),
+            slices,
+        }
+    }
 }
 
 /// Consecutive slices, which are encoded together.
 struct Part {
-    slices: Vec<Placed>,
+    /// The slices are a range of these.
+    chunk: Arc<Chunk>,
+    range: Range<usize>,
     /// Events of each.
     steps: Vec<Step>,
     /// Times at which slices end.
@@ -140,11 +168,18 @@ struct Part {
     begin: u64,
 }
 
+impl Part {
+    fn slices(&self) -> &[Placed] {
+        self.chunk.slices.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
 /// Divides slices into parts.
 struct Parts<'a> {
-    chunks: Chunks<'a, Placed>,
-    /// The slices after the last part.
-    rest: std::vec::IntoIter<Placed>,
+    chunks: Chunks<'a, Placed, Chunk>,
+    /// The chunk of the next slice, and that slice.
+    chunk: Arc<Chunk>,
+    at: usize,
     stack: Stack,
     /// Slices of earlier parts that are open, outermost first.
     open: Vec<Placed>,
@@ -157,15 +192,16 @@ struct Parts<'a> {
 enum Open {
     /// Of an earlier part, by number.
     Earlier(usize),
-    /// Of this part, by number.
+    /// Of this part, by number in its chunk.
     Own(usize),
 }
 
 impl<'a> Parts<'a> {
     fn new(slices: &'a Sorted<Placed>, size: usize) -> Self {
         Self {
-            chunks: slices.chunks(),
-            rest: Vec::new().into_iter(),
+            chunks: slices.chunks_as(Chunk::new),
+            chunk: Arc::default(),
+            at: 0,
             stack: Stack::default(),
             open: Vec::new(),
             size,
@@ -174,10 +210,10 @@ impl<'a> Parts<'a> {
 
     /// Reads slices if none is left.
     fn fill(&mut self) -> io::Result<()> {
-        while self.rest.as_slice().is_empty()
+        while self.at == self.chunk.slices.len()
             && let Some(chunk) = self.chunks.next()
         {
-            self.rest = chunk?.into_iter();
+            (self.chunk, self.at) = (Arc::new(chunk?), 0);
         }
         Ok(())
     }
@@ -185,37 +221,44 @@ impl<'a> Parts<'a> {
     /// The next part; `None` at the end.
     fn next(&mut self) -> io::Result<Option<Part>> {
         self.fill()?;
-        let slices: Vec<Placed> = self.rest.by_ref().take(self.size).collect();
-        if slices.is_empty() {
+        let chunk = self.chunk.clone();
+        let range = self.at..chunk.slices.len().min(self.at + self.size);
+        if range.is_empty() {
             return Ok(None);
         }
+        self.at = range.end;
         self.fill()?;
-        let mut part = Part {
-            steps: Vec::with_capacity(slices.len()),
-            ends: Vec::with_capacity(slices.len()),
-            slices,
-            open: std::mem::take(&mut self.open),
-            begin: 0,
-        };
-        let mut open: Vec<Open> = (0..part.open.len()).map(Open::Earlier).collect();
-        for (at, Placed(track, slice)) in part.slices.iter().enumerate() {
-            let next = part.slices.get(at + 1).or(self.rest.as_slice().first());
-            let next = next.filter(|next| next.0 == *track).map(|next| next.1.span());
-            let step = self.stack.step(slice.span(), next, &mut part.ends);
+        let following = self.chunk.outline.get(self.at);
+        let outline = chunk.outline.get(range.clone()).unwrap_or_default();
+        let earlier = std::mem::take(&mut self.open);
+        let (mut steps, mut ends) = (Vec::with_capacity(range.len()), Vec::with_capacity(range.len()));
+        let mut open: Vec<Open> = (0..earlier.len()).map(Open::Earlier).collect();
+        let mut begin = 0;
+        for (at, (track, span)) in outline.iter().enumerate() {
+            let next = outline.get(at + 1).or(following);
+            let next = next.filter(|next| next.0 == *track).map(|next| next.1);
+            let step = self.stack.step(*span, next, &mut ends);
             if at == 0 {
-                let first = part.ends.first().filter(|_| step.before > 0);
-                part.begin = first.copied().unwrap_or(step.begin);
+                let first = ends.first().filter(|_| step.before > 0);
+                begin = first.copied().unwrap_or(step.begin);
             }
             open.truncate(open.len().saturating_sub(step.before));
-            open.push(Open::Own(at));
+            open.push(Open::Own(range.start + at));
             open.truncate(open.len().saturating_sub(step.after));
-            part.steps.push(step);
+            steps.push(step);
         }
         let slice = |open: Open| match open {
-            Open::Earlier(number) => part.open.get(number).cloned(),
-            Open::Own(number) => part.slices.get(number).cloned(),
+            Open::Earlier(number) => earlier.get(number).cloned(),
+            Open::Own(number) => chunk.slices.get(number).cloned(),
         };
         self.open = open.into_iter().filter_map(slice).collect();
-        Ok(Some(part))
+        Ok(Some(Part {
+            chunk,
+            range,
+            steps,
+            ends,
+            open: earlier,
+            begin,
+        }))
     }
 }

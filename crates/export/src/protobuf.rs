@@ -20,6 +20,12 @@ impl Message {
         self.0.clear();
     }
 
+    /// An empty message, in the memory of another one.
+    pub(crate) fn reuse(mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
+        Self(buffer)
+    }
+
     fn raw(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -69,11 +75,28 @@ impl Message {
             *short = length as u8;
             return self;
         }
-        let mut size = Self::default();
-        size.raw(length as u64);
-        self.0.splice(at..=at, size.0);
+        // The fields move: their length takes more than the byte that was left for it.
+        let (size, bytes) = varint(length as u64);
+        self.0.resize(at + bytes + length, 0);
+        self.0.copy_within(at + 1..=at + length, at + bytes);
+        self.0[at..at + bytes].copy_from_slice(&size[..bytes]);
         self
     }
+}
+
+/// Maximum size of a number, bytes.
+const MAX_VARINT: usize = 10;
+
+/// An encoded number, and its size in bytes.
+fn varint(mut value: u64) -> ([u8; MAX_VARINT], usize) {
+    let (mut bytes, mut at) = ([0; MAX_VARINT], 0);
+    while value >= 0x80 {
+        bytes[at] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    bytes[at] = value as u8;
+    (bytes, at + 1)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::collect::Event;
 use super::options::{Kind, LIBRARIES, library};
-use super::range_stacks::{Enclosing, RangeStacks};
+use super::range_stacks::{Enclosing, RangeStacks, StackId};
 use super::run::Run;
 use super::sort::{Entry, Sorted, Sorter};
 use super::workspace::Workspace;
@@ -33,7 +33,7 @@ pub struct Row<T> {
 }
 
 /// A push/pop range that encloses a record.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Region {
     /// Its text.
     pub text: TextId,
@@ -146,21 +146,50 @@ pub(crate) struct RowFilter<'a> {
     pub(crate) scratch: &'a TestOfSite<'a, Scratch>,
 }
 
-/// Numbers of a record.
-#[derive(Clone, Copy, Default)]
+/// Numbers of a record and of what encloses it; the default is that of a record that is not selected.
+///
+/// The fields are plain numbers: the sweep writes them one by one, and a load of several at once would wait until these stores
+/// are in the cache.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordIds {
+    /// Dense correlation id; for work, that of the call that caused it.
     pub(super) id: u64,
+    /// Id of the enclosing call or range, 0 if none.
     pub(super) ancestor: u64,
-    pub(super) region: Option<Region>,
-    pub(super) range: Enclosing,
+    /// Push/pop range or mark that names kernels, and its text; 0 if there is none.
+    pub(super) region: u64,
+    pub(super) region_text: TextId,
+    /// Enclosing push/pop range.
+    pub(super) range: u64,
+    pub(super) stack: StackId,
     /// Where in the program the call that caused it is.
     pub(super) site: SiteNumber,
+    pub(super) is_selected: bool,
 }
 
-/// Records, and the numbers of each; those without numbers are not selected.
+impl RecordIds {
+    pub(super) const fn region(&self) -> Option<Region> {
+        if self.region == 0 {
+            return None;
+        }
+        Some(Region {
+            text: self.region_text,
+            id: self.region,
+        })
+    }
+
+    pub(super) const fn range(&self) -> Enclosing {
+        Enclosing {
+            id: self.range,
+            stack: self.stack,
+        }
+    }
+}
+
+/// Records, and the numbers of each.
 pub(super) struct Numbered {
     pub(super) events: Vec<Event>,
-    pub(super) ids: Vec<Option<RecordIds>>,
+    pub(super) ids: Vec<RecordIds>,
 }
 
 /// Selected rows of a part of a process, by kind.
@@ -185,7 +214,7 @@ impl ByKind {
     pub(super) fn new(records: Numbered, run: &Run, tests: &RowFilter<'_>) -> Self {
         let mut rows = Self::default();
         for (event, ids) in records.events.into_iter().zip(records.ids) {
-            if let Some(ids) = ids {
+            if ids.is_selected {
                 rows.put(event, ids, run, tests);
             }
         }
@@ -328,7 +357,17 @@ impl Sink {
     }
 
     /// The sorted rows.
-    pub(super) fn finish(self) -> io::Result<Rows> {
+    pub(super) fn finish(mut self) -> io::Result<Rows> {
+        // The last entries of all kinds are sorted at once.
+        self.hip.end()?;
+        self.hsa.end()?;
+        self.libraries.iter_mut().try_for_each(Sorter::end)?;
+        self.markers.end()?;
+        self.dispatches.end()?;
+        self.in_flight.end()?;
+        self.copies.end()?;
+        self.allocations.end()?;
+        self.scratches.end()?;
         let [rccl, decode, jpeg] = self.libraries;
         Ok(Rows {
             hip: self.hip.finish()?,
@@ -377,7 +416,7 @@ where
         record,
         id: place.id,
         ancestor: place.ancestor,
-        region: place.region,
-        range: place.range,
+        region: place.region(),
+        range: place.range(),
     }
 }

@@ -126,7 +126,7 @@ impl Run {
     }
 
     /// What is missing of a process: its collector's reports, its losses, and those of the recording as a whole.
-    pub(crate) fn missing_of(&self, process: ProcessId) -> Vec<Arc<str>> {
+    pub fn missing_of(&self, process: ProcessId) -> Vec<Arc<str>> {
         let own = self.incomplete.iter().filter(|(of, _)| *of == process);
         let lost = self.lost.iter().filter_map(|((of, reason), records)| {
             let lost = Lost::of([(*reason, *records)]);

@@ -23,8 +23,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 pub(super) const PART_ENTRIES: usize = 1 << 14;
 /// Maximum number of runs that a sorter waits for later.
 const MAX_PENDING: usize = 16;
-/// Size of the first runs, bytes: small ones keep all threads busy.
+/// Maximum size of the first runs, bytes and entries: small ones keep all threads busy.
 const FIRST_RUN_BYTES: usize = 8 << 20;
+const FIRST_RUN_ENTRIES: usize = 1 << 17;
 /// Number of runs after which the next ones are twice as large: a read opens every run.
 const RUNS_OF_ONE_SIZE: usize = 64;
 
@@ -79,7 +80,7 @@ impl<T: Entry> Sorter<T> {
             held: Vec::new(),
             next: 0,
             bytes: 0,
-            enough: most.min(FIRST_RUN_BYTES),
+            enough: most.min(FIRST_RUN_BYTES).min(size_of::<T>() * FIRST_RUN_ENTRIES),
             most,
             place: place.clone(),
             spill: None,
@@ -159,12 +160,22 @@ impl<T: Entry> Sorter<T> {
         Ok(())
     }
 
-    /// All entries, sorted.
-    pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
-        let has_runs = !self.runs.is_empty() || !self.pending.is_empty();
-        if has_runs && self.bytes > 0 {
+    /// Begins to sort the last entries, on another thread if there are several.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if self.has_runs() && self.bytes > 0 {
             self.write_run()?;
         }
+        Ok(())
+    }
+
+    fn has_runs(&self) -> bool {
+        !self.runs.is_empty() || !self.pending.is_empty()
+    }
+
+    /// All entries, sorted.
+    pub(crate) fn finish(mut self) -> io::Result<Sorted<T>> {
+        self.end()?;
+        let has_runs = self.has_runs();
         self.settle(0)?;
         self.hold_chunk();
         let runs = self.runs;
@@ -255,8 +266,8 @@ impl<T: Entry> Sorted<T> {
 
     /// Iterates over the entries; ends after an error. Other threads read ahead.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        match (&self.runs, self.ahead()) {
-            (_, Some(ahead)) => Iter::Ahead(ahead),
+        match (&self.runs, self.ahead(Arc::new(|entries| entries))) {
+            (_, Some(ahead)) => Iter::Ahead(ahead, Vec::new().into_iter()),
             (Some(runs), None) => Iter::Merge(Merge::new(runs, KeyRange::all())),
             (None, None) => Iter::Held(self.held.iter()),
         }
@@ -265,14 +276,24 @@ impl<T: Entry> Sorted<T> {
     /// Iterates over the entries in lists of about [`PART_ENTRIES`], the same on any number of threads; ends after an error.
     /// Other threads read ahead.
     pub(crate) fn chunks(&self) -> Chunks<'_, T> {
-        match (&self.runs, self.ahead()) {
-            (_, Some(ahead)) => Chunks::Ahead(ahead),
-            (Some(runs), None) => Chunks::Here(runs, runs.ranges(PART_ENTRIES).into_iter()),
-            (None, None) => Chunks::Held(self.held.chunks(PART_ENTRIES)),
-        }
+        self.chunks_as(|entries| entries)
     }
 
-    fn ahead(&self) -> Option<Ahead<T>> {
+    /// As [`Sorted::chunks`], but with what `make` makes of each list, on the thread that reads it.
+    pub(crate) fn chunks_as<R: Send + 'static>(
+        &self,
+        make: impl Fn(Vec<T>) -> R + Send + Sync + 'static,
+    ) -> Chunks<'_, T, R> {
+        let make: Arc<Make<T, R>> = Arc::new(make);
+        let lists = match (&self.runs, self.ahead(make.clone())) {
+            (_, Some(ahead)) => Lists::Ahead(ahead),
+            (Some(runs), None) => Lists::Here(runs, runs.ranges(PART_ENTRIES).into_iter()),
+            (None, None) => Lists::Held(self.held.chunks(PART_ENTRIES)),
+        };
+        Chunks { lists, make }
+    }
+
+    fn ahead<R>(&self, make: Arc<Make<T, R>>) -> Option<Ahead<T, R>> {
         let runs = self.runs.as_ref()?;
         let place = self.place.as_ref().filter(|place| place.ahead() > 0)?;
         Some(Ahead {
@@ -280,7 +301,7 @@ impl<T: Entry> Sorted<T> {
             place: place.clone(),
             ranges: runs.ranges(PART_ENTRIES).into_iter(),
             pending: VecDeque::new(),
-            current: Vec::new().into_iter(),
+            make,
         })
     }
 
@@ -291,30 +312,40 @@ impl<T: Entry> Sorted<T> {
         map: impl Fn(Iter<'_, T>) -> Result<R, E> + Sync,
         mut take: impl FnMut(R) -> Result<(), E>,
     ) -> Result<(), E> {
-        let parts: Vec<Part<'_, T>> = match &self.runs {
-            Some(runs) => {
-                let ranges = runs.ranges(entries).into_iter();
-                ranges.map(|range| Part::Merged(runs, range)).collect()
-            }
-            None => self.held.chunks(entries).map(Part::Held).collect(),
-        };
-        let map = |part| {
-            map(match part {
-                Part::Held(held) => Iter::Held(held.iter()),
-                Part::Merged(runs, range) => Iter::Merge(Merge::new(runs, range)),
-            })
-        };
+        let parts = self.parts(entries);
+        let map = |part: Part<'_, T>| map(part.iter());
         match &self.place {
             Some(place) => place.in_order(parts, map, take),
             None => parts.into_iter().try_for_each(|part| take(map(part)?)),
         }
     }
+
+    /// Parts of about `entries` entries, in order.
+    pub(crate) fn parts(&self, entries: usize) -> Vec<Part<'_, T>> {
+        match &self.runs {
+            Some(runs) => {
+                let ranges = runs.ranges(entries).into_iter();
+                ranges.map(|range| Part::Merged(runs, range)).collect()
+            }
+            None => self.held.chunks(entries).map(Part::Held).collect(),
+        }
+    }
 }
 
 /// Consecutive entries.
-enum Part<'a, T: Entry> {
+pub(crate) enum Part<'a, T: Entry> {
     Held(&'a [T]),
     Merged(&'a Runs<T>, KeyRange<T::Key>),
+}
+
+impl<'a, T: Entry> Part<'a, T> {
+    /// Iterates over the entries; ends after an error.
+    pub(crate) fn iter(self) -> Iter<'a, T> {
+        match self {
+            Part::Held(held) => Iter::Held(held.iter()),
+            Part::Merged(runs, range) => Iter::Merge(Merge::new(runs, range)),
+        }
+    }
 }
 
 /// Keys from the first one to before the second one; `None` is unbounded.
@@ -332,7 +363,8 @@ pub(crate) enum Iter<'a, T: Entry> {
     /// All are in memory.
     Held(std::slice::Iter<'a, T>),
     Merge(Merge<'a, T>),
-    Ahead(Ahead<T>),
+    /// With what is left of the last list.
+    Ahead(Ahead<T, Vec<T>>, std::vec::IntoIter<T>),
 }
 
 impl<T: Entry> Iterator for Iter<'_, T> {
@@ -342,71 +374,79 @@ impl<T: Entry> Iterator for Iter<'_, T> {
         match self {
             Self::Held(held) => held.next().cloned().map(Ok),
             Self::Merge(merge) => merge.next(),
-            Self::Ahead(ahead) => ahead.next(),
+            Self::Ahead(ahead, list) => loop {
+                if let Some(entry) = list.next() {
+                    return Some(Ok(entry));
+                }
+                match ahead.next()? {
+                    Ok(entries) => *list = entries.into_iter(),
+                    Err(error) => return Some(Err(error)),
+                }
+            },
         }
     }
 }
 
-/// Entries whose next parts are read by other threads.
-pub(crate) struct Ahead<T: Entry> {
+/// Makes something of a list of entries.
+type Make<T, R> = dyn Fn(Vec<T>) -> R + Send + Sync;
+
+/// Lists of entries, the next of which are read by other threads.
+pub(crate) struct Ahead<T: Entry, R> {
     runs: Arc<Runs<T>>,
     place: Workspace,
     ranges: std::vec::IntoIter<KeyRange<T::Key>>,
-    pending: VecDeque<Pending<io::Result<Vec<T>>>>,
-    current: std::vec::IntoIter<T>,
+    pending: VecDeque<Pending<io::Result<R>>>,
+    make: Arc<Make<T, R>>,
 }
 
-impl<T: Entry> Ahead<T> {
-    fn next_part(&mut self) -> Option<io::Result<Vec<T>>> {
+impl<T: Entry, R: Send + 'static> Iterator for Ahead<T, R> {
+    type Item = io::Result<R>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         while self.pending.len() < self.place.ahead()
             && let Some(range) = self.ranges.next()
         {
-            let runs = self.runs.clone();
-            let read = move || Merge::new(&runs, range).collect();
+            let (runs, make) = (self.runs.clone(), self.make.clone());
+            let read = move || {
+                Merge::new(&runs, range)
+                    .collect::<io::Result<Vec<T>>>()
+                    .map(|list| make(list))
+            };
             self.pending.push_back(self.place.start(read));
         }
-        let entries = self.pending.pop_front()?.wait().flatten();
-        if entries.is_err() {
+        let made = self.pending.pop_front()?.wait().flatten();
+        if made.is_err() {
             self.ranges = Vec::new().into_iter();
             self.pending.clear();
         }
-        Some(entries)
-    }
-}
-
-impl<T: Entry> Iterator for Ahead<T> {
-    type Item = io::Result<T>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.current.next() {
-                return Some(Ok(entry));
-            }
-            match self.next_part()? {
-                Ok(entries) => self.current = entries.into_iter(),
-                Err(error) => return Some(Err(error)),
-            }
-        }
+        Some(made)
     }
 }
 
 /// Iterator over sorted entries, many at a time.
-pub(crate) enum Chunks<'a, T: Entry> {
+pub(crate) struct Chunks<'a, T: Entry, R = Vec<T>> {
+    lists: Lists<'a, T, R>,
+    make: Arc<Make<T, R>>,
+}
+
+/// Where lists of entries come from.
+enum Lists<'a, T: Entry, R> {
     /// All are in memory.
     Held(std::slice::Chunks<'a, T>),
     Here(&'a Runs<T>, std::vec::IntoIter<KeyRange<T::Key>>),
-    Ahead(Ahead<T>),
+    Ahead(Ahead<T, R>),
 }
 
-impl<T: Entry> Iterator for Chunks<'_, T> {
-    type Item = io::Result<Vec<T>>;
+impl<T: Entry, R: Send + 'static> Iterator for Chunks<'_, T, R> {
+    type Item = io::Result<R>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Held(chunks) => Some(Ok(chunks.next()?.to_vec())),
-            Self::Here(runs, ranges) => Some(Merge::new(runs, ranges.next()?).collect()),
-            Self::Ahead(ahead) => ahead.next_part(),
-        }
+        let list = match &mut self.lists {
+            Lists::Held(lists) => Ok(lists.next()?.to_vec()),
+            Lists::Here(runs, ranges) => Merge::new(runs, ranges.next()?).collect(),
+            Lists::Ahead(ahead) => return ahead.next(),
+        };
+        Some(list.map(|list| (self.make)(list)))
     }
 }
 

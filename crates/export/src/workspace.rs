@@ -7,9 +7,10 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use roctop_source::memory;
 use std::io;
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Maximum number of runs that are sorted at a time: each holds a sorter's memory.
@@ -147,6 +148,43 @@ impl Workspace {
         take: impl FnMut(R) -> Result<(), E>,
     ) -> Result<(), E> {
         roctop_source::in_order(self.0.threads, items, map, take)
+    }
+
+    /// Does both; the first on another thread, if there are several.
+    pub(crate) fn both<A: Send, B>(&self, first: impl Fn() -> A + Sync, second: impl FnOnce() -> B) -> (A, B) {
+        thread::scope(|scope| {
+            let begin = || thread::Builder::new().spawn_scoped(scope, &first).ok();
+            let begun = (self.0.threads > 1).then(begin).flatten();
+            let second = second();
+            let first = match begun {
+                Some(begun) => begun.join().unwrap_or_else(|panicked| resume_unwind(panicked)),
+                None => first(),
+            };
+            (first, second)
+        })
+    }
+
+    /// Passes items to `act` that another thread makes meanwhile, if there are several.
+    pub(crate) fn made_apart<I: Send, R>(
+        &self,
+        items: impl Iterator<Item = I> + Send,
+        act: impl FnOnce(&mut dyn Iterator<Item = I>) -> R,
+    ) -> R {
+        let items = &Mutex::new(items);
+        thread::scope(|scope| {
+            let (made, next) = bounded(MAX_AHEAD);
+            let make = move || {
+                let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);
+                // After an error nobody takes the rest.
+                while let Some(item) = items.next()
+                    && made.send(item).is_ok()
+                {}
+            };
+            if self.0.threads > 1 && thread::Builder::new().spawn_scoped(scope, make).is_ok() {
+                return act(&mut next.into_iter());
+            }
+            act(&mut *items.lock().unwrap_or_else(PoisonError::into_inner))
+        })
     }
 }
 

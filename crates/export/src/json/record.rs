@@ -16,11 +16,16 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     let rows = &view.rows;
     let [rccl, decode, jpeg] = &rows.libraries;
     write!(out, "{{\"kernel_dispatch\":")?;
-    if view.choice.counters_only {
-        write!(out, "[]")?;
-    } else {
-        rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))?;
-    }
+    let dispatches = || {
+        if view.choice.counters_only {
+            return write!(out, "[]");
+        }
+        rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))
+    };
+    // Calls need the streams of their work, and are the next.
+    let (streams, dispatches) = view.place.both(|| view.find_streams(), dispatches);
+    dispatches?;
+    streams?;
     write!(out, ",\n\"hip_api\":")?;
     rows_of(out, &rows.hip, |out, row| hip_call(view, tables, row, out))?;
     write!(out, ",\n\"hsa_api\":")?;

@@ -1,7 +1,7 @@
 //! The calls that began last, by correlation id: a table in which each one has one place, and takes it from the call
 //! before.
 
-use super::sweep::Cause;
+use crate::records::RecordIds;
 use roctop_ring::near;
 
 /// Places at first and at most.
@@ -13,14 +13,14 @@ const THREAD_SHIFT: u32 = 40;
 /// Recent calls and what work inherits from them.
 pub(super) struct Recent {
     /// Correlation id, 0 for none, and cause; a power of two.
-    places: Vec<(u64, Cause)>,
+    places: Vec<(u64, RecordIds)>,
     count: usize,
 }
 
 impl Default for Recent {
     fn default() -> Self {
         Self {
-            places: vec![(0, Cause::default()); MIN_PLACES],
+            places: vec![(0, RecordIds::default()); MIN_PLACES],
             count: 0,
         }
     }
@@ -34,9 +34,9 @@ const fn place(correlation: u64, places: usize) -> usize {
 
 impl Recent {
     /// What work inherits from a call; `None` if later calls have taken its place.
-    pub(super) fn get(&self, correlation: u64) -> Option<Cause> {
-        let (known, cause) = *self.places.get(place(correlation, self.places.len()))?;
-        (known == correlation).then_some(cause)
+    pub(super) fn get(&self, correlation: u64) -> Option<&RecordIds> {
+        let (known, cause) = self.places.get(place(correlation, self.places.len()))?;
+        (*known == correlation).then_some(cause)
     }
 
     /// Prefetches the place of a call.
@@ -48,7 +48,7 @@ impl Recent {
     }
 
     /// Adds a call.
-    pub(super) fn put(&mut self, correlation: u64, cause: Cause) {
+    pub(super) fn put(&mut self, correlation: u64, cause: RecordIds) {
         if self.count >= self.places.len() && self.places.len() < MAX_PLACES {
             self.grow();
         }
@@ -60,7 +60,7 @@ impl Recent {
     }
 
     fn grow(&mut self) {
-        let larger = vec![(0, Cause::default()); 4 * self.places.len()];
+        let larger = vec![(0, RecordIds::default()); 4 * self.places.len()];
         let known = std::mem::replace(&mut self.places, larger);
         for (correlation, cause) in known.into_iter().filter(|(correlation, _)| *correlation != 0) {
             let at = place(correlation, self.places.len());
@@ -78,7 +78,7 @@ mod tests {
         let mut recent = Recent::default();
         let id = |thread: u64, number: u64| thread << THREAD_SHIFT | number;
         for number in 1..=100_000 {
-            (1..=4).for_each(|thread| recent.put(id(thread, number), Cause::default()));
+            (1..=4).for_each(|thread| recent.put(id(thread, number), RecordIds::default()));
         }
         assert_eq!(recent.places.len(), MAX_PLACES);
         let found = |numbers: std::ops::RangeInclusive<u64>| {

@@ -15,34 +15,6 @@ use roctop_trace::site::SiteNumber;
 /// Maximum depth of open calls and ranges per thread.
 const MAX_DEPTH: usize = 1 << 16;
 
-/// What work inherits from the call that caused it.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Cause {
-    /// Id of the nearest selected node, possibly itself; 0 if none.
-    owner: u64,
-    /// Id of the nearest selected node around that.
-    above: u64,
-    /// Enclosing push/pop range or mark that names kernels, selected or not.
-    region: Option<Region>,
-    /// Enclosing push/pop range.
-    range: Enclosing,
-    /// Where in the program the call is, or the one around it that is known.
-    site: SiteNumber,
-}
-
-impl Cause {
-    /// Numbers of the work that it caused.
-    pub(super) const fn place(self) -> RecordIds {
-        RecordIds {
-            id: self.owner,
-            ancestor: self.above,
-            region: self.region,
-            range: self.range,
-            site: self.site,
-        }
-    }
-}
-
 /// What may be nested.
 #[derive(Clone, Copy)]
 enum Node {
@@ -61,11 +33,12 @@ struct Open {
     correlation: u64,
     begin: Nanos,
     end: Nanos,
-    cause: Cause,
+    /// What work that it causes inherits.
+    cause: RecordIds,
     /// Whether it is a HIP call, or inside one.
     is_hip: bool,
-    /// For a push/pop range: itself.
-    region: Option<Region>,
+    /// What names kernels inside: for a push/pop range itself, or a later mark; number 0 if nothing does.
+    region: Region,
     /// For a push/pop range: itself; for a call: the range around it.
     range: Enclosing,
 }
@@ -123,16 +96,8 @@ impl Sweep {
         });
     }
 
-    /// Processes the next record; returns its numbers if it is selected.
-    pub(super) fn take(&mut self, event: &Event) -> Option<RecordIds> {
-        let mut own = None;
-        self.take_into(event, &mut own);
-        own
-    }
-
-    /// As [`Sweep::take`], but writes the numbers in place: to copy fields that were just written one by one stalls until all
-    /// earlier stores are done.
-    pub(super) fn take_into(&mut self, event: &Event, own: &mut Option<RecordIds>) {
+    /// Processes the next record; writes its numbers to `own`, the default before, if it is selected.
+    pub(super) fn take(&mut self, event: &Event, own: &mut RecordIds) {
         self.is_late = false;
         let at = event.start();
         match event {
@@ -146,7 +111,7 @@ impl Sweep {
                     is_hip,
                     site: call.site,
                 };
-                *own = self.node(call.thread, call.span, call.correlation, wanted, node);
+                self.node(call.thread, call.span, call.correlation, wanted, node, own);
             }
             Event::Marker(marker) => {
                 let is_wanted = self.wanted.kinds.has(Kind::Marker);
@@ -156,37 +121,25 @@ impl Sweep {
                     (0, false) => Node::Mark(marker.text),
                     _ => Node::Range,
                 };
-                *own = self.node(marker.thread, marker.span, marker.correlation, wanted, node);
-                if !is_wanted {
-                    *own = None;
-                }
+                self.node(marker.thread, marker.span, marker.correlation, wanted, node, own);
+                own.is_selected &= is_wanted;
             }
             // Untimed work has no row; it counts as lost.
             Event::Dispatch(d) if d.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::Kernel) => {
-                *own = self.work(d.thread, at, d.correlation);
+                self.work(d.thread, at, d.correlation, own);
             }
             Event::Copy(c) if c.flags & flag::UNTIMED == 0 && self.wanted.kinds.has(Kind::MemoryCopy) => {
-                *own = self.work(c.thread, at, c.correlation);
+                self.work(c.thread, at, c.correlation, own);
             }
             Event::Allocation(a) if self.wanted.kinds.has(Kind::MemoryAllocation) => {
-                *own = self.work(Some(a.thread), at, a.correlation);
+                self.work(Some(a.thread), at, a.correlation, own);
             }
             // Scratch memory without a queue belongs to the run-time's shutdown, after rocprofv3 has finished.
             Event::Scratch(s) if s.queue.is_some() && self.wanted.kinds.has(Kind::ScratchMemory) => {
-                *own = self.work(Some(s.thread), at, s.correlation);
+                self.work(Some(s.thread), at, s.correlation, own);
             }
-            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => *own = None,
+            Event::Dispatch(_) | Event::Copy(_) | Event::Allocation(_) | Event::Scratch(_) => {}
         }
-    }
-
-    /// Cause of work submitted in a call that is still open: the innermost open call at that time, such as the HSA call
-    /// that rings the doorbell. The collector reports the HIP call.
-    fn inside(&self, thread: ThreadId, at: Nanos, correlation: u64) -> Option<Cause> {
-        let stack = self.open.get(thread.0 as usize)?;
-        let own = stack.iter().rposition(|open| open.correlation == correlation)?;
-        let inner = stack.get(own..)?.iter().rev();
-        let mut around = inner.filter(|open| open.begin <= at && at <= open.end);
-        around.next().map(|open| open.cause)
     }
 
     /// Whether a call is inside a HIP call.
@@ -208,7 +161,8 @@ impl Sweep {
         correlation: u64,
         is_wanted: bool,
         node: Node,
-    ) -> Option<RecordIds> {
+        own: &mut RecordIds,
+    ) {
         let id = if is_wanted { self.number() } else { 0 };
         let number = thread.0 as usize;
         if self.open.len() <= number {
@@ -218,21 +172,24 @@ impl Sweep {
         while stack.pop_if(|top| top.end < span.end).is_some() {}
         let around = stack.last();
         let (above, region) = around.map_or_else(
-            || (0, self.marked.get(&thread).copied()),
-            |top| (top.cause.owner, top.region),
+            || (0, self.marked.get(&thread).copied().unwrap_or_default()),
+            |top| (top.cause.id, top.region),
         );
         let range = around.map_or_else(Enclosing::default, |top| top.range);
-        let above_that = around.map_or(0, |top| top.cause.above);
+        let above_that = around.map_or(0, |top| top.cause.ancestor);
         let is_hip = matches!(node, Node::Call { is_hip: true, .. }) || around.is_some_and(|top| top.is_hip);
-        let cause = Cause {
-            owner: if is_wanted { id } else { above },
-            above: if is_wanted { above } else { above_that },
-            region,
-            range,
+        let cause = RecordIds {
+            id: if is_wanted { id } else { above },
+            ancestor: if is_wanted { above } else { above_that },
+            region: region.id,
+            region_text: region.text,
+            range: range.id,
+            stack: range.stack,
             site: match node {
                 Node::Call { site, .. } if site.is_known() => site,
                 _ => around.map_or(SiteNumber::UNKNOWN, |top| top.cause.site),
             },
+            is_selected: true,
         };
         let is_renamed = self.wanted.rename;
         let mut named = |text| {
@@ -263,13 +220,13 @@ impl Sweep {
                     id,
                     stack: self.stacks.inside(range.stack, text),
                 };
-                hold(stack, named(text), own);
+                hold(stack, named(text).unwrap_or_default(), own);
             }
             Node::Mark(text) => {
                 if let Some(named) = named(text) {
                     // It names what follows until the enclosing range ends.
                     match stack.last_mut() {
-                        Some(top) => top.region = Some(named),
+                        Some(top) => top.region = named,
                         None => drop(self.marked.insert(thread, named)),
                     }
                 }
@@ -279,34 +236,41 @@ impl Sweep {
         if correlation != 0 {
             self.recent.put(correlation, cause);
         }
-        is_wanted.then_some(RecordIds {
-            id,
-            ancestor: above,
-            region,
-            range,
-            site: cause.site,
-        })
+        if is_wanted {
+            *own = cause;
+        }
     }
 
-    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64) -> Option<RecordIds> {
-        let inside = thread.filter(|_| correlation != 0);
-        let inside = inside.and_then(|thread| self.inside(thread, at, correlation));
+    fn work(&mut self, thread: Option<ThreadId>, at: Nanos, correlation: u64, own: &mut RecordIds) {
+        let stack = thread.and_then(|thread| self.open.get(thread.0 as usize));
+        let none = RecordIds::default();
         let cause = if correlation == 0 {
-            Cause::default()
-        } else if let Some(inside) = inside {
+            &none
+        } else if let Some(inside) = stack.and_then(|stack| inside(stack, at, correlation)) {
             inside
         } else if let Some(known) = self.recent.get(correlation) {
             known
         } else {
             self.is_late = true;
-            return None;
+            return;
         };
-        let mut place = cause.place();
-        if place.id == 0 && self.wanted.orphans {
-            place.id = self.number();
-        }
-        Some(place)
+        let is_orphan = cause.id == 0 && self.wanted.orphans;
+        *own = RecordIds {
+            id: if is_orphan { self.next } else { cause.id },
+            is_selected: true,
+            ..*cause
+        };
+        self.next += u64::from(is_orphan);
     }
+}
+
+/// Cause of work submitted in a call that is still open: the innermost open call at that time, such as the HSA call that rings
+/// the doorbell. The collector reports the HIP call.
+fn inside(stack: &[Open], at: Nanos, correlation: u64) -> Option<&RecordIds> {
+    let own = stack.iter().rposition(|open| open.correlation == correlation)?;
+    let mut inner = stack.get(own..)?.iter().rev();
+    let around = inner.find(|open| open.begin <= at && at <= open.end);
+    around.map(|open| &open.cause)
 }
 
 #[cfg(test)]
@@ -330,19 +294,30 @@ mod tests {
         })
     }
 
+    /// Numbers of a record, if it is selected.
+    fn taken(sweep: &mut Sweep, event: &Event) -> Option<RecordIds> {
+        let mut own = RecordIds::default();
+        sweep.take(event, &mut own);
+        own.is_selected.then_some(own)
+    }
+
     /// A launch at a time; returns the text that names its kernel.
     fn launched(sweep: &mut Sweep, at: Nanos) -> Option<(u32, u64)> {
-        sweep.take(&Event::Call(ApiCall {
-            thread: THREAD,
-            span: span(at, at + 1),
-            correlation: at,
-            ..ApiCall::default()
-        }));
-        let place = sweep.take(&Event::Dispatch(Dispatch {
+        taken(
+            sweep,
+            &Event::Call(ApiCall {
+                thread: THREAD,
+                span: span(at, at + 1),
+                correlation: at,
+                ..ApiCall::default()
+            }),
+        );
+        let launch = Dispatch {
             correlation: at,
             ..Dispatch::default()
-        }));
-        place.unwrap().region.map(|region| (region.text.0, region.id))
+        };
+        let place = taken(sweep, &Event::Dispatch(launch));
+        place.unwrap().region().map(|region| (region.text.0, region.id))
     }
 
     #[test]
@@ -356,17 +331,13 @@ mod tests {
         };
         let mut sweep = Sweep::new(&run, wanted);
         let mut call = |correlation, begin, end| {
-            let place = sweep.node(
-                THREAD,
-                span(begin, end),
-                correlation,
-                true,
-                Node::Call {
-                    is_hip: false,
-                    site: SiteNumber::UNKNOWN,
-                },
-            );
-            place.unwrap().id
+            let mut own = RecordIds::default();
+            let node = Node::Call {
+                is_hip: false,
+                site: SiteNumber::UNKNOWN,
+            };
+            sweep.node(THREAD, span(begin, end), correlation, true, node, &mut own);
+            own.id
         };
         let (launch, doorbell) = (call(5, 10, 90), call(6, 21, 29));
         let mut owner = |thread, submit| {
@@ -376,7 +347,7 @@ mod tests {
                 correlation: 5,
                 ..Dispatch::default()
             };
-            let place = sweep.take(&Event::Dispatch(dispatch));
+            let place = taken(&mut sweep, &Event::Dispatch(dispatch));
             place.map(|place| (place.id, place.ancestor))
         };
         assert_eq!(owner(Some(THREAD), 25), Some((doorbell, launch)));
@@ -417,7 +388,7 @@ mod tests {
                 ..Allocation::default()
             })
         };
-        let mut site = |event: &Event| sweep.take(event).map(|place| place.site.0);
+        let mut site = |event: &Event| taken(&mut sweep, event).map(|place| place.site.0);
         // HIP's call, and HSA's in it.
         site(&call(5, 10, 90, 7));
         site(&call(6, 20, 30, 0));
@@ -441,18 +412,21 @@ mod tests {
         };
         let mut sweep = Sweep::new(&run, wanted);
         assert_eq!(launched(&mut sweep, 1), None);
-        assert!(sweep.take(&marker(7, 10, 10)).is_none(), "markers are not wanted");
+        assert!(
+            taken(&mut sweep, &marker(7, 10, 10)).is_none(),
+            "markers are not wanted"
+        );
         let mark = sweep.texts[&TextId(7)];
         assert!(mark > 0);
         assert_eq!(launched(&mut sweep, 11), Some((7, mark)));
-        sweep.take(&marker(8, 20, 40));
+        taken(&mut sweep, &marker(8, 20, 40));
         let range = sweep.texts[&TextId(8)];
         assert_eq!(launched(&mut sweep, 21), Some((8, range)));
-        sweep.take(&marker(9, 25, 25));
+        taken(&mut sweep, &marker(9, 25, 25));
         assert_eq!(launched(&mut sweep, 26).unwrap().0, 9);
         // The range removed the mark inside it; the same text has the same number again.
         assert_eq!(launched(&mut sweep, 50), Some((7, mark)));
-        sweep.take(&marker(8, 60, 70));
+        taken(&mut sweep, &marker(8, 60, 70));
         assert_eq!(launched(&mut sweep, 61), Some((8, range)));
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::error::Result;
 use crate::records::Row;
-use crate::sort::{Entry, Iter, Sorted};
+use crate::sort::{Entry, Part, Sorted};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, SchemaDescriptor, Type};
 use roctop_model::FastMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -59,8 +59,6 @@ pub(super) const fn real(name: &'static str) -> Column {
 
 /// Rows of a row group, by column.
 pub(super) struct Batch {
-    columns: &'static [Column],
-    ranks: Ranks,
     numbers: Vec<Vec<i64>>,
     reals: Vec<Vec<f64>>,
     texts: Vec<Vec<ByteArray>>,
@@ -70,10 +68,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    fn new(columns: &'static [Column], ranks: Ranks) -> Self {
+    fn new(columns: &[Column]) -> Self {
         Self {
-            columns,
-            ranks,
             numbers: vec![Vec::new(); columns.len()],
             reals: vec![Vec::new(); columns.len()],
             texts: vec![Vec::new(); columns.len()],
@@ -121,21 +117,21 @@ impl Batch {
 
     /// Ends a row.
     fn end(&mut self) {
-        debug_assert_eq!(self.at, self.columns.len(), "a cell for each column");
+        debug_assert_eq!(self.at, self.numbers.len(), "a cell for each column");
         self.at = 0;
         self.rows += 1;
     }
 
     /// Encodes the rows as a row group.
     fn encode(self, schema: &Schema) -> Result<Group> {
-        let columns = schema.columns.iter().enumerate().map(|(at, column)| {
+        let columns = schema.descriptors.iter().enumerate().map(|(at, column)| {
             let mut pages = TrackedWrite::new(Vec::new());
             let to = Box::new(SerializedPageWriter::new(&mut pages));
             let mut writer = get_column_writer(column.clone(), schema.properties.clone(), to);
-            match (&mut writer, self.ranks) {
+            match (&mut writer, schema.ranks) {
                 (ColumnWriter::ByteArrayColumnWriter(writer), _) => writer.write_batch(&self.texts[at], None, None)?,
                 (ColumnWriter::DoubleColumnWriter(writer), _) => writer.write_batch(&self.reals[at], None, None)?,
-                (ColumnWriter::Int64ColumnWriter(writer), Ranks::Column(rank)) if at == self.columns.len() => {
+                (ColumnWriter::Int64ColumnWriter(writer), Ranks::Column(rank)) if at == schema.columns.len() => {
                     let values = vec![i64::from(rank.unwrap_or_default()); rank.map_or(0, |_| self.rows)];
                     let are_known = vec![i16::from(rank.is_some()); self.rows];
                     writer.write_batch(&values, Some(&are_known), None)?
@@ -151,86 +147,123 @@ impl Batch {
 }
 
 /// An encoded row group: the pages of each column.
-type Group = Vec<(Bytes, ColumnCloseResult)>;
-
-/// What the row groups of a file are encoded with.
-struct Schema {
-    columns: Vec<ColumnDescPtr>,
-    properties: WriterPropertiesPtr,
-}
+pub(super) type Group = Vec<(Bytes, ColumnCloseResult)>;
 
 /// A file being written.
 pub(super) type Writer = SerializedFileWriter<Box<dyn Write + Send>>;
 
-/// Begins a file.
-pub(super) fn begin(columns: &[Column], ranks: Ranks, out: Box<dyn Write + Send>) -> Result<Writer> {
-    let fields = columns.iter().map(|(name, cells)| {
-        let physical = match cells {
-            Cells::Texts => Physical::BYTE_ARRAY,
-            Cells::Numbers => Physical::INT64,
-            Cells::Reals => Physical::DOUBLE,
-        };
-        let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
-        let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
-        field.build().map(Arc::new)
-    });
-    let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
-    let sorting = |index: usize| SortingColumn {
-        column_idx: index as i32,
-        descending: false,
-        nulls_first: false,
-    };
-    let mut order = Vec::new();
-    if ranks != Ranks::InPath {
-        order.push(sorting(fields.len()));
-        let rank = Type::primitive_type_builder(RANK, Physical::INT64).with_repetition(Repetition::OPTIONAL);
-        fields.push(Arc::new(rank.build()?));
-    }
-    order.extend(columns.iter().position(|(name, _)| *name == ORDER).map(sorting));
-    let schema = Type::group_type_builder("roctop").with_fields(fields).build()?;
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
-        .set_sorting_columns((!order.is_empty()).then_some(order));
-    // Few values occur twice, so a dictionary does not pay; most differences are small.
-    for column in columns
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| DISTINCT.contains(name))
-    {
-        let column = ColumnPath::from(column);
-        properties = properties
-            .set_column_dictionary_enabled(column.clone(), false)
-            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-    }
-    Ok(SerializedFileWriter::new(
-        out,
-        Arc::new(schema),
-        Arc::new(properties.build()),
-    )?)
-}
-
-/// The rows of a process in a file. Its row groups have no other rows.
-pub(super) struct Sheet<'w> {
-    file: &'w mut Writer,
+/// What a file and its row groups are encoded with.
+pub(super) struct Schema {
     columns: &'static [Column],
     ranks: Ranks,
-    schema: Schema,
+    root: Arc<Type>,
+    descriptors: Vec<ColumnDescPtr>,
+    properties: WriterPropertiesPtr,
+}
+
+impl Schema {
+    pub(super) fn new(columns: &'static [Column], ranks: Ranks) -> Result<Self> {
+        let fields = columns.iter().map(|(name, cells)| {
+            let physical = match cells {
+                Cells::Texts => Physical::BYTE_ARRAY,
+                Cells::Numbers => Physical::INT64,
+                Cells::Reals => Physical::DOUBLE,
+            };
+            let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
+            let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
+            field.build().map(Arc::new)
+        });
+        let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
+        let sorting = |index: usize| SortingColumn {
+            column_idx: index as i32,
+            descending: false,
+            nulls_first: false,
+        };
+        let mut order = Vec::new();
+        if ranks != Ranks::InPath {
+            order.push(sorting(fields.len()));
+            let rank = Type::primitive_type_builder(RANK, Physical::INT64).with_repetition(Repetition::OPTIONAL);
+            fields.push(Arc::new(rank.build()?));
+        }
+        order.extend(columns.iter().position(|(name, _)| *name == ORDER).map(sorting));
+        let root = Arc::new(Type::group_type_builder("roctop").with_fields(fields).build()?);
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .set_sorting_columns((!order.is_empty()).then_some(order));
+        // Few values occur twice, so a dictionary does not pay; most differences are small.
+        for column in columns
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| DISTINCT.contains(name))
+        {
+            let column = ColumnPath::from(column);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+        // A row group has nearly all texts, so its first and last one let a reader skip little, and to find them costs two comparisons
+        // per cell.
+        let texts = columns.iter().filter(|(_, cells)| *cells == Cells::Texts);
+        for (name, _) in texts {
+            properties = properties.set_column_statistics_enabled(ColumnPath::from(*name), EnabledStatistics::None);
+        }
+        Ok(Self {
+            columns,
+            ranks,
+            descriptors: SchemaDescriptor::new(root.clone()).columns().to_vec(),
+            root,
+            properties: Arc::new(properties.build()),
+        })
+    }
+
+    /// Begins a file.
+    pub(super) fn begin(&self, out: Box<dyn Write + Send>) -> Result<Writer> {
+        Ok(SerializedFileWriter::new(
+            out,
+            self.root.clone(),
+            self.properties.clone(),
+        )?)
+    }
+}
+
+/// Encodes a row group, on any thread.
+pub(super) type Encode<'a> = Box<dyn FnOnce(&Schema) -> Result<Group> + Send + 'a>;
+
+/// The row groups of rows.
+pub(super) fn groups<'a, T: Clone>(
+    rows: &'a Sorted<Row<T>>,
+    cells: impl Fn(&Row<T>, &mut Batch) + Copy + Send + 'a,
+) -> Vec<Encode<'a>>
+where
+    Row<T>: Entry,
+{
+    let group = |part: Part<'a, Row<T>>| -> Encode<'a> {
+        Box::new(move |schema| {
+            let mut batch = Batch::new(schema.columns);
+            for row in part.iter() {
+                cells(&row?, &mut batch);
+                batch.end();
+            }
+            batch.encode(schema)
+        })
+    };
+    rows.parts(ROWS_PER_GROUP).into_iter().map(group).collect()
+}
+
+/// The rows of a process in a file, one by one. Its row groups have no other rows.
+pub(super) struct Sheet<'w> {
+    file: &'w mut Writer,
+    schema: &'w Schema,
     /// Rows of the next group.
     batch: Batch,
 }
 
 impl<'w> Sheet<'w> {
-    pub(super) fn new(file: &'w mut Writer, columns: &'static [Column], ranks: Ranks) -> Self {
-        let schema = Schema {
-            columns: file.schema_descr().columns().to_vec(),
-            properties: file.properties().clone(),
-        };
+    pub(super) fn new(file: &'w mut Writer, schema: &'w Schema) -> Self {
         Self {
             file,
-            columns,
-            ranks,
             schema,
-            batch: Batch::new(columns, ranks),
+            batch: Batch::new(schema.columns),
         }
     }
 
@@ -244,34 +277,6 @@ impl<'w> Sheet<'w> {
         Ok(())
     }
 
-    /// Adds rows. Their row groups are encoded on all threads.
-    pub(super) fn rows<T: Clone>(
-        &mut self,
-        rows: &Sorted<Row<T>>,
-        cells: impl Fn(&Row<T>, &mut Batch) + Sync,
-    ) -> Result<()>
-    where
-        Row<T>: Entry,
-    {
-        self.flush()?;
-        let Self {
-            file,
-            columns,
-            ranks,
-            schema,
-            ..
-        } = self;
-        let encoded = |part: Iter<'_, Row<T>>| {
-            let mut batch = Batch::new(columns, *ranks);
-            for row in part {
-                cells(&row?, &mut batch);
-                batch.end();
-            }
-            batch.encode(schema)
-        };
-        rows.each_part(ROWS_PER_GROUP, encoded, |group| append(file, group))
-    }
-
     /// Writes the last row group.
     pub(super) fn finish(mut self) -> Result<()> {
         self.flush()
@@ -281,13 +286,13 @@ impl<'w> Sheet<'w> {
         if self.batch.rows == 0 {
             return Ok(());
         }
-        let batch = std::mem::replace(&mut self.batch, Batch::new(self.columns, self.ranks));
-        append(self.file, batch.encode(&self.schema)?)
+        let batch = std::mem::replace(&mut self.batch, Batch::new(self.schema.columns));
+        append(self.file, batch.encode(self.schema)?)
     }
 }
 
 /// Appends an encoded row group.
-fn append(file: &mut Writer, columns: Group) -> Result<()> {
+pub(super) fn append(file: &mut Writer, columns: Group) -> Result<()> {
     let mut group = file.next_row_group()?;
     for (pages, closed) in columns {
         group.append_column(&pages, closed)?;

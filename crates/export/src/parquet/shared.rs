@@ -3,11 +3,12 @@
 //! Processes come one after the other, so that all files stay unfinished until the last process. Each process adds its
 //! own row groups, and their statistics let a reader skip ranks. Between two processes a file takes no descriptor.
 
-use super::file::{Column, Ranks, Sheet, Writer, begin};
-use super::{folder, tables};
+use super::file::{Encode, Ranks, Schema, Writer, append};
+use super::{Rows, folder, one_by_one, step_table, tables};
 use crate::error::{Error, Result};
 use crate::files::{beside, complete};
 use crate::run::Run;
+use crate::steps;
 use crate::view::View;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -72,15 +73,21 @@ pub(crate) struct SharedFiles {
 impl SharedFiles {
     /// Adds the tables of a process below `base`. `name` is the name of its files.
     pub(crate) fn add(&mut self, view: &View<'_>, base: &Path, name: &str) -> Result<()> {
-        for table in tables(view)? {
+        let steps = steps::steps(view)?;
+        for table in tables(view).into_iter().chain(step_table(view, &steps)) {
             let folder = base.join(folder(view, table.kind));
             let name = self.names.entry(folder.clone()).or_insert_with(|| name.to_owned());
             let path = folder.join(format!("{name}.parquet"));
             let ranks = Ranks::Column(view.process.rank);
-            let added = self.file(&path, table.columns, ranks).and_then(|file| {
-                let mut sheet = Sheet::new(file, table.columns, ranks);
-                (table.fill)(&mut sheet)?;
-                sheet.finish()?;
+            let schema = Schema::new(table.columns, ranks)?;
+            let added = self.file(&path, &schema).and_then(|file| {
+                match &table.rows {
+                    Rows::Groups(groups) => {
+                        let encoded = |encode: Encode<'_>| encode(&schema);
+                        view.place.in_order(groups(), encoded, |group| append(file, group))?;
+                    }
+                    Rows::OneByOne(fill) => one_by_one(fill, file, &schema)?,
+                }
                 view.check()?;
                 Ok(file.flush()?)
             });
@@ -89,13 +96,13 @@ impl SharedFiles {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, columns: &[Column], ranks: Ranks) -> Result<&mut Writer> {
+    fn file(&mut self, path: &Path, schema: &Schema) -> Result<&mut Writer> {
         if !self.open.contains_key(path) {
             if let Some(directory) = path.parent() {
                 std::fs::create_dir_all(directory)?;
             }
             let out = Appender::create(&beside(path))?;
-            let file = begin(columns, ranks, Box::new(out))?;
+            let file = schema.begin(Box::new(out))?;
             self.open.insert(path.to_owned(), file);
         }
         self.open

@@ -100,7 +100,9 @@ impl<'w> Trace<'w> {
         }
         fill(&mut self.packets);
         let bytes = self.packets.take();
-        self.events(&bytes)
+        self.events(&bytes)?;
+        self.packets.bytes = Message::reuse(bytes);
+        Ok(())
     }
 
     /// Writes encoded events into the current file.

@@ -3,7 +3,7 @@
 use super::proto::Trace;
 use super::{SORT_BUFFER_BYTES, uuid};
 use crate::operation::is_free;
-use crate::sort::{Entry, Sorter};
+use crate::sort::{Entry, Sorted, Sorter};
 use crate::view::View;
 use roctop_ring::record::scratch;
 use roctop_trace::item::AgentId;
@@ -13,7 +13,7 @@ use std::io;
 
 /// Quantity of a counter.
 #[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Quantity {
+pub(super) enum Quantity {
     Copies,
     Allocations,
     Scratch,
@@ -34,7 +34,7 @@ impl Quantity {
 
 /// A change of the bytes on an agent; for scratch memory, the new number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Change {
+pub(super) struct Change {
     of: Quantity,
     agent: usize,
     time: u64,
@@ -49,8 +49,8 @@ impl Entry for Change {
     }
 }
 
-/// Writes bytes in flight to each agent, bytes allocated on each, and scratch memory on each, in KiB.
-pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io::Result<()> {
+/// The changes of a process, sorted by counter and time.
+pub(super) fn changes(view: &View<'_>) -> io::Result<Sorted<Change>> {
     let mut changes = Sorter::new(view.place, SORT_BUFFER_BYTES);
     let mut put = |of: Quantity, agent: Option<AgentId>, time: u64, bytes: i64| {
         let agent = view.logical(view.node(agent));
@@ -81,7 +81,11 @@ pub(super) fn write(view: &View<'_>, process: u64, trace: &mut Trace<'_>) -> io:
             _ => {}
         }
     }
-    let changes = changes.finish()?;
+    changes.finish()
+}
+
+/// Writes bytes in flight to each agent, bytes allocated on each, and scratch memory on each, in KiB.
+pub(super) fn write(view: &View<'_>, process: u64, changes: &Sorted<Change>, trace: &mut Trace<'_>) -> io::Result<()> {
     let mut changes = changes.iter().peekable();
     let mut track = None;
     let mut bytes = 0i64;
