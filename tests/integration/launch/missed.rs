@@ -1,4 +1,4 @@
-//! Programs that use ROCm without the collector are reported, and so is the reason.
+//! Programs that use ROCm and are not recorded are reported, and so is the reason.
 
 use super::{place, run, text, word};
 use std::path::Path;
@@ -54,6 +54,34 @@ fn a_replaced_preload_is_reported() {
     for script in [&*script, "env -i sleep 1"] {
         let said = text(&run(&["--no-ui", "sh", "-c", script]).stderr);
         assert!(!said.contains("the collector was not loaded:"), "{said}");
+    }
+}
+
+#[test]
+fn a_session_that_a_mount_hides_is_reported() {
+    let place = place("hidden");
+    let unshare = ["unshare", "--user", "--map-root-user", "--mount"];
+    let mount = "mount -t tmpfs none /dev/shm";
+    let tried = std::process::Command::new(unshare[0])
+        .args(&unshare[1..])
+        .args(["sh", "-c", mount])
+        .output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        println!("skipped: no mount namespaces for this user");
+        return;
+    }
+    let preload = named_as_hip(&place);
+    for (mount, is_hidden) in [("true", false), (mount, true)] {
+        let script = format!("{mount} && LD_PRELOAD=$LD_PRELOAD:{preload} exec sleep 1");
+        let recording = place.join(format!("rec-{is_hidden}"));
+        for options in [&["record", "-o", word(&recording), "--"] as &[_], &["--no-ui"]] {
+            let output = run(&[options, &unshare, &["sh", "-c", &script]].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "the program's own: {said}");
+            let is_told = said.contains("(sleep) used ROCm, but /dev/shm/")
+                && said.contains("does not exist in its mount namespace");
+            assert_eq!(is_told, is_hidden, "{said}");
+        }
     }
 }
 

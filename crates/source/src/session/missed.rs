@@ -1,7 +1,9 @@
-//! Programs that use ROCm without the collector: their environment was cleared, or the dynamic loader ignored it.
+//! Programs that use ROCm without being recorded: their environment was cleared, the dynamic loader ignored it, or their
+//! mount namespace hides the session.
 //!
-//! A thread inspects the descendants of this roctop. A descendant that has a ROCm run-time mapped, but not the
-//! collector, is missed. Inspections are frequent at first, then rare, and rarest once a process has a ring.
+//! A thread inspects the descendants of this roctop. A descendant that has a ROCm run-time mapped is missed if it has no
+//! ring and either lacks the collector or cannot see the session's directory. Inspections are frequent at first, then
+//! rare, and rarest once a process has a ring.
 
 use super::background::uses_rocm;
 use roctop_ring::session::{ENV_SESSION, RING};
@@ -29,8 +31,8 @@ const PROC: &str = "/proc";
 /// The collector's file name, as the viewer puts it into LD_PRELOAD.
 const COLLECTOR: &str = "libroctop_preload.so";
 
-/// Cause of a missing collector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Why a process has no ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause {
     /// The environment lacks ROCTOP_SESSION.
     Cleared,
@@ -38,6 +40,8 @@ enum Cause {
     Replaced,
     /// Both are present: the dynamic loader ignored them.
     Ignored,
+    /// The collector is loaded, but the session's directory does not exist in the process's mount namespace.
+    OutOfSight(PathBuf),
     /// The process runs as another user, so its memory map and environment are unreadable.
     Hidden,
 }
@@ -54,7 +58,7 @@ struct Process {
 struct Missed {
     session: PathBuf,
     root: u32,
-    /// Processes without a collector at their last inspection, by pid.
+    /// Processes that were missed at their last inspection, by pid.
     found: BTreeMap<u32, Process>,
     /// Start times of all descendants ever seen, by pid: an orphan leaves the process tree.
     known: BTreeMap<u32, u64>,
@@ -89,11 +93,11 @@ impl Missed {
             if recorded.contains(&pid) {
                 continue;
             }
-            match classify(pid) {
+            match classify(pid, &self.session) {
                 Some(Classification::Missed(cause, name)) => {
                     let seen = self.found.entry(pid).or_insert_with(|| Process {
                         name: String::new(),
-                        cause,
+                        cause: cause.clone(),
                         since: now,
                     });
                     (seen.name, seen.cause) = (name, cause);
@@ -141,7 +145,7 @@ fn sentence(pid: u32, process: &Process, more: usize) -> String {
         who = format!("{who} and {more} more");
     }
     let keep = "keep LD_PRELOAD, HSA_TOOLS_LIB and ROCTOP_SESSION";
-    match process.cause {
+    match &process.cause {
         Cause::Cleared => format!(
             "{who} used ROCm, but the collector was not loaded: its environment was cleared (env -i, sudo, a launcher); {keep}, \
              or start roctop behind what clears them"
@@ -154,6 +158,11 @@ fn sentence(pid: u32, process: &Process, more: usize) -> String {
             "{who} used ROCm, but the collector was not loaded: the loader ignored LD_PRELOAD (a setuid program, file \
              capabilities, or another C library); run a copy of the program without these"
         ),
+        Cause::OutOfSight(session) => format!(
+            "{who} used ROCm, but {} does not exist in its mount namespace (a container); bind /dev/shm into it \
+             ('--ipc host'), or start roctop inside it",
+            session.display()
+        ),
         Cause::Hidden => format!(
             "{who} runs as another user, so the collector cannot be loaded into it, and whether it uses ROCm is unknown; start \
              roctop as that user ('sudo roctop …')"
@@ -164,12 +173,13 @@ fn sentence(pid: u32, process: &Process, more: usize) -> String {
 enum Classification {
     /// The collector is mapped.
     Collected,
-    /// A ROCm run-time is mapped without the collector.
+    /// A ROCm run-time is mapped, and the process cannot be recorded.
     Missed(Cause, String),
 }
 
-/// Classifies a process by its memory map; `None` if it does not use ROCm or is gone.
-fn classify(pid: u32) -> Option<Classification> {
+/// Classifies a process by its memory map, and by whether it can see the session; `None` if it does not use ROCm or is
+/// gone.
+fn classify(pid: u32, session: &Path) -> Option<Classification> {
     let place = Path::new(PROC).join(pid.to_string());
     let maps = match fs::read(place.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
@@ -179,24 +189,38 @@ fn classify(pid: u32) -> Option<Classification> {
         }
         Err(_) => return None,
     };
+    let missed = |cause| Classification::Missed(cause, name_of(&place));
     if maps.contains(COLLECTOR) {
+        if uses_rocm(&maps) && is_hidden(session, &place) {
+            return Some(missed(Cause::OutOfSight(session.to_owned())));
+        }
         return Some(Classification::Collected);
     }
-    uses_rocm(&maps).then(|| Classification::Missed(cause_of(&place), name_of(&place)))
+    uses_rocm(&maps).then(|| missed(cause_of(&place)))
 }
 
 fn cause_of(place: &Path) -> Cause {
-    let environment = fs::read(place.join("environ")).unwrap_or_default();
-    let environment = String::from_utf8_lossy(&environment);
-    let value = |name: &str| {
-        let mut all = environment.split('\0').filter_map(|variable| variable.split_once('='));
-        all.find(|(known, _)| *known == name).map(|(_, value)| value)
-    };
-    match value(ENV_SESSION) {
+    match variable(place, ENV_SESSION) {
         None => Cause::Cleared,
-        Some(_) if !value("LD_PRELOAD").is_some_and(|value| value.contains(COLLECTOR)) => Cause::Replaced,
+        Some(_) if !variable(place, "LD_PRELOAD").is_some_and(|value| value.contains(COLLECTOR)) => Cause::Replaced,
         Some(_) => Cause::Ignored,
     }
+}
+
+/// Whether a process was started in this session and the directory does not exist in its root and mount namespace.
+fn is_hidden(session: &Path, place: &Path) -> bool {
+    let is_ours = variable(place, ENV_SESSION).is_some_and(|path| Path::new(&path) == session);
+    let (root, inside) = (place.join("root"), session.strip_prefix("/").unwrap_or(session));
+    let is_missing = |path: &Path| fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    is_ours && session.exists() && root.metadata().is_ok() && is_missing(&root.join(inside))
+}
+
+/// A variable of the environment that a process was started with.
+fn variable(place: &Path, name: &str) -> Option<String> {
+    let environment = fs::read(place.join("environ")).ok()?;
+    let environment = String::from_utf8_lossy(&environment);
+    let mut all = environment.split('\0').filter_map(|variable| variable.split_once('='));
+    all.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
 fn name_of(place: &Path) -> String {
@@ -324,6 +348,11 @@ mod tests {
         assert!(add(13, Cause::Cleared).starts_with("process 12 (app) and 1 more used ROCm"));
         assert!(add(11, Cause::Replaced).contains("LD_PRELOAD was replaced"));
         assert!(add(10, Cause::Ignored).contains("setuid"));
+        let hidden = add(8, Cause::OutOfSight("/dev/shm/roctop-0/7".into()));
+        assert!(
+            hidden.starts_with("process 8 (app) used ROCm, but /dev/shm/roctop-0/7 does not exist in"),
+            "{hidden}"
+        );
         assert_eq!(
             missed.report(SETTLE_TIME),
             None,
