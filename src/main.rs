@@ -9,6 +9,7 @@ use roctop::counters;
 use roctop::demo;
 use roctop::live::pty_keeper;
 use roctop::live::run;
+use roctop::process::file_size;
 use roctop::process::launch;
 use roctop::process::reraise;
 use roctop::rocprofv3;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     if demo::is_worker() {
         return demo::work().into();
     }
+    file_size::fail_writes_beyond_limit();
     // Its command line is its own: nothing of it is for clap.
     let mut words = std::env::args_os();
     let name = words.next();

@@ -2,6 +2,7 @@
 
 pub mod elf;
 pub mod exit_cause;
+pub mod file_size;
 pub mod launch;
 pub mod level;
 pub mod library;

@@ -30,10 +30,17 @@ impl Failure {
     }
 }
 
+/// End of the text of `EFBIG`.
+const FILE_TOO_LARGE: &str = "(os error 27)";
+
 impl From<anyhow::Error> for Failure {
     /// Finds the cause below the context that was added on the way.
     fn from(error: anyhow::Error) -> Self {
-        let text = format!("{error:#}");
+        let mut text = format!("{error:#}");
+        // Errors of libraries hide the system's, but not its text.
+        if text.ends_with(FILE_TOO_LARGE) {
+            text += "; the size of files is limited here ('ulimit -f')";
+        }
         let is_closed = |cause: &(dyn std::error::Error + 'static)| {
             let cause = cause.downcast_ref::<std::io::Error>();
             cause.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

@@ -7,6 +7,7 @@ use roctop::export::run::Run;
 use roctop::item::LossReason;
 use roctop::recording::Recording;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -292,6 +293,51 @@ fn a_place_that_cannot_be_written_to_is_found_before_the_program_starts() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("not empty") && told.contains("-o"), "{told}");
     assert!(!started.exists());
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_not_the_end() {
+    let place = place("limited");
+    let (path, started) = (place.join("rec"), place.join("started"));
+    let limited = |words: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 16; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_roctop")]);
+        let output = command.args(words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("File too large") && said.contains("'ulimit -f'"),
+            "{said}"
+        );
+    };
+    let words = [
+        "record",
+        "-o",
+        path.to_str().unwrap(),
+        "--",
+        "touch",
+        started.to_str().unwrap(),
+    ];
+    limited(&words);
+    assert!(!started.exists() && !path.exists());
+    make(&path, &Made::default());
+    let out = place.join("out");
+    limited(&[
+        "export",
+        path.to_str().unwrap(),
+        "-d",
+        out.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    assert!(files(&out).is_empty(), "{:?}", files(&out));
+    // A program that roctop starts has the default.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    let output = command
+        .args(["run", "--no-ui", "sh", "-c", "kill -XFSZ $$"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.signal(), Some(25), "{output:?}");
 }
 
 #[test]
