@@ -1,8 +1,9 @@
 //! Lines on standard error: text for a person, JSON for a service's log.
 
 use clap::ValueEnum;
+use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use time::OffsetDateTime;
@@ -19,6 +20,31 @@ pub enum Format {
 
 /// Every part of the process writes to the same standard error.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the cursor may be within a line that the program wrote.
+static IS_WITHIN_LINE: AtomicBool = AtomicBool::new(false);
+
+/// The program has written to the terminal: the next line begins a fresh one.
+pub fn follows_output() {
+    IS_WITHIN_LINE.store(true, Ordering::Relaxed);
+}
+
+/// On a terminal, moves to a fresh line if the cursor may be within one.
+pub fn begin_line() {
+    let stderr = std::io::stderr();
+    if IS_WITHIN_LINE.swap(false, Ordering::Relaxed)
+        && stderr.is_terminal()
+        && let Ok(size) = tcgetwinsize(&stderr)
+    {
+        // Nobody reads it when standard error is closed.
+        let _ = write!(&stderr, "{}", to_fresh_line(size.ws_col));
+    }
+}
+
+/// As many blanks as a line has columns end in the next line, or at the end of a line that was empty.
+fn to_fresh_line(columns: u16) -> String {
+    format!("{:1$}\r", "", usize::from(columns))
+}
 
 /// Sets the format for the whole process.
 pub fn set(format: Format) {
@@ -37,6 +63,7 @@ pub fn event(name: &str, text: &str, fields: Value) {
     } else {
         format!("roctop: {text}")
     };
+    begin_line();
     // Nobody reads it when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

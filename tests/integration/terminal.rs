@@ -55,6 +55,34 @@ fn a_filter_typed_while_the_program_runs_acts_at_once() {
 }
 
 #[test]
+fn closing_lines_begin_on_a_fresh_line() {
+    for (columns, rows) in [(80, 24), (120, 36)] {
+        for (output, shown) in [
+            ("last words", "last words"),
+            ("a line\\n", "a line"),
+            // The cursor waits at the end of a full line.
+            (&"x".repeat(columns.into()), &"x".repeat(columns.into())),
+        ] {
+            let arguments = ["run", "--no-ui", "printf", output];
+            let mut terminal = Terminal::start(std::env::temp_dir().as_path(), columns, rows, &arguments, &[]);
+            assert!(terminal.end().success());
+            let rows = terminal.rows();
+            assert!(
+                rows[0].trim_end() == shown && rows[1].starts_with("roctop: "),
+                "{rows:?}"
+            );
+            // The program's bytes are unchanged.
+            let bytes = terminal.bytes();
+            assert!(
+                bytes.starts_with(shown.as_bytes()),
+                "{:?}",
+                String::from_utf8_lossy(&bytes)
+            );
+        }
+    }
+}
+
+#[test]
 fn pausing_freezes_the_screen_and_following_goes_on() {
     let mut terminal = demo(120, 36);
     terminal.shows("LIVE");

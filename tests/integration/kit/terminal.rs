@@ -94,6 +94,13 @@ impl Terminal {
         self.screen.lock().unwrap().screen().contents()
     }
 
+    /// The visible rows.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let screen = self.screen.lock().unwrap();
+        let (_, columns) = screen.screen().size();
+        screen.screen().rows(0, columns.get()).collect()
+    }
+
     /// All bytes written to the terminal so far.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.written.lock().unwrap().clone()
