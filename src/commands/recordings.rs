@@ -12,7 +12,7 @@ use crate::export::{self, prepare_directory};
 use crate::item::{Item, Process, Span};
 use crate::kernel_name::Aliases;
 use crate::live;
-use crate::live::run::{say, say_all};
+use crate::live::run::{ranges_left_open, say, say_all};
 use crate::model::tally::{Counting, State};
 use crate::model::{Fresh, Mode, Narrowing, Options, Snapshot, Store};
 use crate::progress::Progress;
@@ -32,6 +32,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// The exit code when a threshold was exceeded.
@@ -139,6 +140,11 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
         crate::sites::name(&mut collected.run.sites);
     }
     say_all(&replay.warnings(&names(&recordings)));
+    for recording in &recordings {
+        if let Some(line) = ranges_left_open(&recording.left_open()?.ranges) {
+            say(&line);
+        }
+    }
     let stem = |process: &Process| {
         let usual = || process.pid.to_string();
         options.directory.join(options.output.clone().unwrap_or_else(usual))
@@ -157,6 +163,14 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     };
     let made = export::write(&job)?.files;
     drop(progress);
+    // The others have it in their files.
+    if formats.contains(&export::Format::Collapsed) {
+        for process in &collected.run.processes {
+            for text in collected.run.missing_of(process.id) {
+                say(&format!("process {}: {text}", process.pid));
+            }
+        }
+    }
     for path in &made {
         writeln!(std::io::stdout(), "{}", path.display())?;
     }
@@ -261,7 +275,7 @@ impl<'a> Recorded<'a> {
         let (replay, decoder) = if has_timeline || whole.threads() == 1 {
             whole.by_kind(None, &mut add, &mut |output| store.take(&output.decoded()))?
         } else {
-            read_on_two_threads(&whole, &mut store, &mut add)?
+            read_on_three_threads(&whole, &mut store, &mut add)?
         };
         drop(progress);
         say_all(&replay.warnings(&names(recordings)));
@@ -304,34 +318,50 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Reads all records into an empty store without a timeline. Another thread counts by kernel, operation and thread.
-fn read_on_two_threads(whole: &Merged<'_>, store: &mut Store, read: &mut dyn FnMut(u64)) -> Result<(Replay, Decoder)> {
-    /// Maximum number of batches between the two.
-    const MAX_AHEAD: usize = 64;
-    let mut part = store.part();
-    let (batches, received) = sync_channel::<Output>(MAX_AHEAD);
-    let (replay, part) = std::thread::scope(|scope| {
+/// Reads all records into an empty store without a timeline. Two more threads count: one by kernel, operation and thread, one by
+/// marker.
+fn read_on_three_threads(
+    whole: &Merged<'_>,
+    store: &mut Store,
+    read: &mut dyn FnMut(u64),
+) -> Result<(Replay, Decoder)> {
+    let (mut counted, mut markers) = store.parts();
+    let (to_counted, by_counted) = sync_channel::<Arc<Output>>(MAX_BATCHES_AHEAD);
+    let (to_markers, by_markers) = sync_channel::<Arc<Output>>(MAX_BATCHES_AHEAD);
+    let (replay, counted, markers) = std::thread::scope(|scope| {
         let counting = scope.spawn(move || {
-            for output in received {
-                part.take(&output.decoded());
+            for batch in by_counted {
+                counted.take(&batch.decoded());
             }
-            part
+            counted
+        });
+        let attributing = scope.spawn(move || {
+            for batch in by_markers {
+                markers.take(&batch.decoded());
+            }
+            markers
         });
         let replay = whole.by_kind(None, read, &mut |output| {
             store.take(&output.decoded());
-            output.items.retain(|item| matches!(item, Item::Operation(_)));
-            // The other thread is gone only if it panicked.
-            let _ = batches.send(std::mem::take(output));
+            let batch = Arc::new(std::mem::take(output));
+            // The other threads are gone only if they panicked.
+            let _ = to_counted.send(batch.clone());
+            let _ = to_markers.send(batch);
         });
-        drop(batches);
-        let part = counting.join();
-        (
-            replay,
-            part.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)),
-        )
+        drop((to_counted, to_markers));
+        (replay, joined(counting), joined(attributing))
     });
-    store.join(part);
+    store.join(counted, markers);
     Ok(replay?)
+}
+
+/// Maximum number of batches between two of these threads.
+const MAX_BATCHES_AHEAD: usize = 64;
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
 }
 
 /// The tables at the end of some recordings.
@@ -367,7 +397,8 @@ pub fn cut(options: &cli::Cut) -> Result<u8> {
     };
     let (from, to) = options.range;
     let span = Span {
-        begin: begin.saturating_add(from),
+        // The first readings of gauges are from before the program began.
+        begin: if from == 0 { 0 } else { begin.saturating_add(from) },
         end: begin.saturating_add(to),
     };
     let touches = |all: Span| all.begin <= span.end && all.end >= span.begin;

@@ -18,12 +18,13 @@ use crate::process::reraise;
 use crate::process::supervise::{self, Terminal};
 use crate::prometheus::Endpoint;
 use crate::query::Filter;
-use crate::recording::{Origin, Recorder, Recording};
+use crate::recording::{LeftOpen, Origin, Recorder, Recording};
 use crate::report::summary;
 use crate::session::{Live, SessionDir, Watch, going_on, refused};
 use crate::settings::Config;
 use crate::topology;
 use crate::ui;
+use crate::units::elide;
 use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
@@ -280,12 +281,17 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
     let exit = exit?;
     let is_whole = !(is_recorded || is_kept) || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
-    let in_flight = run.recording.as_deref().and_then(|path| in_flight(path, exit));
+    // Threads that a program leaves running when it ends in order are often within ranges: export and summary name these.
+    let recording = run.recording.as_deref().filter(|_| exit != Exit::Code(0));
+    let open = recording.map(left_open).unwrap_or_default();
+    let in_flight = in_flight(open.dispatches, exit);
+    let ranges = ranges_left_open(&open.ranges);
     // The summary says it where nothing was recorded.
     let missed = missed.filter(|_| is_recorded || is_kept);
     let lines = [
         exit_cause::sentence(exit, &seen),
         in_flight,
+        ranges,
         refused,
         missed,
         unread,
@@ -303,19 +309,37 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
 }
 
 /// What a program that a signal ended left in flight; none when that is nothing.
-fn in_flight(recording: &Path, exit: Exit) -> Option<String> {
-    if !matches!(exit, Exit::Signal(_)) {
-        return None;
-    }
-    // A recording that cannot be read is reported elsewhere.
-    let count = Recording::open(recording).and_then(|read| read.in_flight()).ok()?;
+fn in_flight(count: usize, exit: Exit) -> Option<String> {
     match count {
+        _ if !matches!(exit, Exit::Signal(_)) => None,
         0 => None,
         1 => Some("1 kernel was in flight when the program ended: launched, not complete".into()),
         _ => Some(format!(
             "{count} kernels were in flight when the program ended: launched, not complete"
         )),
     }
+}
+
+/// Open work at the end of a recording; one that cannot be read is reported elsewhere.
+fn left_open(recording: &Path) -> LeftOpen {
+    let read = Recording::open(recording).and_then(|read| read.left_open());
+    read.unwrap_or_default()
+}
+
+/// The ranges that were open when their process ended. As with rocprofv3, files have no row of them.
+pub fn ranges_left_open(ranges: &[Arc<str>]) -> Option<String> {
+    const MAX_NAMED: usize = 8;
+    const COLUMNS: usize = 60;
+    let named = ranges.iter().take(MAX_NAMED);
+    let mut names: Vec<String> = named.map(|text| format!("{:?}", elide(text, COLUMNS))).collect();
+    let more = ranges.len().saturating_sub(MAX_NAMED);
+    names.extend((more > 0).then(|| format!("and {more} more")));
+    let were = match ranges.len() {
+        0 => return None,
+        1 => "1 ROC-TX range was open when the program ended; without an end it has",
+        several => &format!("{several} ROC-TX ranges were open when the program ended; without an end they have"),
+    };
+    Some(format!("{were} no row in exported files: {}", names.join(", ")))
 }
 
 /// Runs the program on the terminal as it is; how it ended, and what was seen of signals meanwhile.
@@ -343,6 +367,7 @@ fn run_to_end(
             is_own
         },
     );
+    log::follows_output();
     let exit = ended.map(supervise::exit_of);
     if let Ok(exit) = &exit {
         sender.exited(pid, *exit);
@@ -383,6 +408,7 @@ pub(crate) fn sum_up(store: &Mutex<Store>, filter: Filter) {
         .unwrap_or_else(PoisonError::into_inner)
         .snapshot(Fresh::All);
     let whole = snapshot.values.totals;
+    log::begin_line();
     // Nobody reads it when standard error is closed.
     let _ = summary::write_table(
         &ui::export::only(snapshot, filter),

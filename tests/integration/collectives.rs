@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 const SCRIPT: &str = "\
 *: repeat 20
 *: reduce 0 1024
-3: sleep 3
+3: sleep 10
 *: done
 *: reduce 0 256 99 ?
 *: split 0 even 1
@@ -61,11 +61,14 @@ fn all_collectives_are_matched_with_the_ranks_own_times() {
     assert_eq!(found.done.len(), truth.len());
     let mut named = std::collections::BTreeMap::new();
     for (collective, times) in &found.done {
-        // A communicator of the log is the one in which this rank began its first collective at the nearest time.
+        // A communicator of the log is the one whose collective began inside of this rank's call.
         let part = &collective.parts[times.latest];
-        let distance = |facts: &Vec<Fact>| {
-            let own = facts.iter().filter(|fact| fact.rank == part.rank);
-            own.map(|fact| fact.begin.abs_diff(part.call.start)).min()
+        let is_inside = |fact: &Fact| {
+            fact.rank == part.rank
+                && part.call.start <= fact.begin + MACHINE_ERROR
+                && part
+                    .returned
+                    .is_some_and(|returned| fact.end <= returned + MACHINE_ERROR)
         };
         let fits = |(_, sequence, pair): &(String, u32, Option<(u32, u32)>)| {
             *sequence == collective.key.sequence && *pair == collective.key.pair
@@ -74,9 +77,9 @@ fn all_collectives_are_matched_with_the_ranks_own_times() {
         let all = truth
             .iter()
             .filter(|(key, facts)| fits(key) && facts.len() == collective.parts.len());
-        let all = all.filter_map(|(key, facts)| Some((distance(facts)?, key)));
+        let mut all = all.filter(|(_, facts)| facts.iter().any(is_inside));
         let key = known.map_or_else(
-            || all.min().map(|(_, key)| key.clone()).unwrap(),
+            || all.next().map(|(key, _)| key.clone()).unwrap(),
             |name| (name, collective.key.sequence, collective.key.pair),
         );
         named.insert(collective.key.communicator, key.0.clone());
@@ -218,7 +221,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 fn late() -> &'static Path {
     static OUT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     OUT.get_or_init(|| {
-        let script = "*: repeat 6\n*: range step\n2: sleep 5\n*: reduce 0 1024\n*: pop\n*: done\n";
+        let script = "*: repeat 6\n*: range step\n2: sleep 20\n*: reduce 0 1024\n*: pop\n*: done\n";
         let job = Job::new("exported", 4, script);
         assert!(job.record().status.success());
         let out = job.place.join("out");
@@ -250,7 +253,7 @@ fn traces_have_a_track_for_each_communicator() {
         let late = waits
             .iter()
             .filter(|slice| slice.arguments.get("last_rank") == Some(&2));
-        let long = late.filter(|slice| slice.end - slice.begin >= 2_000_000).count();
+        let long = late.filter(|slice| slice.end - slice.begin >= 10_000_000).count();
         // On a busy machine another rank may come last now and then.
         assert!(if rank == 2 { long == 0 } else { long >= 4 }, "rank {rank}: {waits:?}");
     }
@@ -277,8 +280,8 @@ fn steps_are_a_table_with_their_collectives() {
             waited += number_of("collective_wait_ns");
             found += 1;
         }
-        // Six times 5 ms; on a busy machine another rank may come last now and then.
-        assert_eq!(waited >= 18_000_000, !is_late, "{waited} in {}", path.display());
+        // Six times 20 ms; on a busy machine another rank may come last now and then.
+        assert_eq!(waited >= 70_000_000, !is_late, "{waited} in {}", path.display());
     }
     assert_eq!(found, 4 * 6);
 }

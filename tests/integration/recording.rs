@@ -4,6 +4,7 @@ mod answer;
 mod damage;
 mod kill;
 mod past;
+mod shared;
 mod tally;
 
 use crate::kit::demo::roctop;

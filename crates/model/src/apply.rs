@@ -8,7 +8,7 @@ use super::names::{Internal, Names};
 use super::range_attribution::Work;
 use super::table::{Route, is_untimed};
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
-use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, Nanos, ProcessId, Span, ThreadId};
+use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, ProcessId, Span, ThreadId};
 use roctop_trace::site::SiteNumber;
 
 /// `hipErrorNotReady` is an answer, not a failure.
@@ -46,7 +46,7 @@ pub(super) fn is_error(call: &ApiCall, names: &Names) -> bool {
     operation.domain != Domain::HIP.0 || !(code == HIP_NOT_READY || REPORTING.contains(&&*operation.name))
 }
 
-fn is_timed(dispatch: &Dispatch) -> bool {
+pub(super) fn is_timed(dispatch: &Dispatch) -> bool {
     !is_untimed(dispatch.flags, dispatch.span.end)
 }
 
@@ -219,11 +219,7 @@ impl Store {
         for dispatch in timed() {
             self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
         }
-        if self.under.is_wanted() {
-            for dispatch in timed() {
-                self.launched(dispatch.thread, dispatch.submit, Work::kernel(dispatch.span));
-            }
-        }
+        self.tables.markers.dispatches(dispatches);
         if self.options.timeline {
             self.draw_dispatches(first, dispatches, shapes);
         }
@@ -285,25 +281,9 @@ impl Store {
         }
     }
 
-    /// Attributes work to the ranges in which it was launched.
-    fn launched(&mut self, thread: Option<ThreadId>, submit: Nanos, work: Work) {
-        if let Some(thread) = thread.filter(|_| submit > 0) {
-            let (markers, recent) = (&mut self.tables.markers, &mut self.tables.recent);
-            self.under.work(thread, submit, work, |row| {
-                let row = row as usize;
-                if let (Some(stat), Some(recent)) = (markers.get_mut(row), recent.get_mut(row)) {
-                    stat.work.merge(work);
-                    if work.kernels > 0 {
-                        recent.add(work.nanos);
-                    }
-                }
-            });
-        }
-    }
-
     /// Enables range attribution, also for work that has completed already.
     pub(super) fn want_work(&mut self) {
-        if self.under.is_wanted() {
+        if self.counts_apart || self.tables.markers.attributes_work() {
             return;
         }
         let work = |key: LaneKey, span: Span| match key {
@@ -319,31 +299,8 @@ impl Store {
             .collect();
         known.sort_by_key(|(end, ..)| *end);
         let known = known.into_iter();
-        self.under
-            .want(known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work)));
-    }
-
-    /// Attributes completed work to a range that was closed, and records its inner ranges.
-    fn closed(&mut self, marker: &Marker) {
-        let Some(row) = self.tables.marker_row(marker.text) else {
-            return;
-        };
-        let mut recent = self.tables.recent.get_mut(row as usize);
-        let work = self.under.range(marker.thread, marker.span, row, |nanos| {
-            if let Some(recent) = &mut recent {
-                recent.add(nanos);
-            }
-        });
-        if let Some(row) = self.tables.markers.get_mut(row as usize) {
-            row.work.merge(work);
-        }
-        if marker.range_id == 0 {
-            for child in self.under.nest(marker.thread, marker.level, row) {
-                if let Some(child) = self.tables.markers.get_mut(child as usize) {
-                    child.parent = Some(row);
-                }
-            }
-        }
+        let known = known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work));
+        self.tables.markers.want_work(known);
     }
 
     /// Counts the run-time's own copy kernels as copies too, unless the collector reports them as such.
@@ -381,9 +338,7 @@ impl Store {
             flags: copy.flags,
         };
         self.slice(LaneKey::Copies(copy.direction), slice);
-        if self.under.is_wanted() {
-            self.launched(copy.thread, copy.submit, Work::copy(copy.span));
-        }
+        self.tables.markers.copy(copy);
     }
 
     pub(super) fn marker(&mut self, marker: &Marker, is_mark: bool) {
@@ -397,11 +352,12 @@ impl Store {
             });
         }
         self.seen(marker.process, marker.span);
-        if self.reach.is_none() {
-            self.tables.marker(marker, is_mark);
-            if !is_mark {
+        if self.reach.is_none() && !self.counts_apart {
+            if is_mark {
+                self.tables.markers.mark(marker);
+            } else {
                 self.want_work();
-                self.closed(marker);
+                self.tables.markers.range(marker);
             }
         }
         let slice = Slice {

@@ -8,6 +8,7 @@ use roctop_ring::near;
 
 use super::histogram_delta::Counts;
 use super::launch_config::{Shape, Shapes};
+use super::placement::{is_of_others, others_of};
 use super::seconds::{Seconds, Sums};
 use super::stats::{HISTOGRAMS, Stat, Sum, Summed, Trend};
 use super::table::{MAX_IDS, is_untimed};
@@ -16,7 +17,7 @@ use roctop_trace::item::{Dispatch, Nanos};
 /// Statistics of a kernel in one place (agent, queue, stream).
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Index of the place; [`SHARED_CELL`] for the cell that further places share.
+    /// Number of the place, or of further places of its process and agent.
     pub place: u32,
     /// The numbers.
     pub sum: Sum,
@@ -49,9 +50,9 @@ impl KernelStat {
 }
 
 impl Cell {
-    /// Whether it is the cell that further places share.
+    /// Whether it is a cell that further places share.
     pub const fn is_of_others(&self) -> bool {
-        self.place == SHARED_CELL
+        is_of_others(self.place)
     }
 }
 
@@ -168,15 +169,22 @@ impl Fresh {
     }
 }
 
-/// Finds or creates the cell of a place. Places beyond the limit share the last cell.
+/// Finds or creates the cell of a place. Places beyond the limit share one cell for each process and agent.
 pub(super) fn find(cells: &mut Vec<Cell>, place: u32) -> u8 {
-    let at = cells.iter().position(|cell| cell.place == place).unwrap_or(cells.len());
-    if at == cells.len() && at < MAX_CELLS {
-        let place = if at + 1 == MAX_CELLS { SHARED_CELL } else { place };
+    let known = |cells: &[Cell], place: u32| cells.iter().position(|cell| cell.place == place);
+    let place = match known(cells, place) {
+        Some(at) => return at as u8,
+        None if cells.len() + 1 < MAX_CELLS => place,
+        None if cells.len() < usize::from(u8::MAX) => others_of(place),
+        // Nor are processes and agents without number.
+        None => u32::MAX,
+    };
+    let at = known(cells, place).unwrap_or(cells.len());
+    if at == cells.len() {
         let sum = Sum::default();
         cells.push(Cell { place, sum });
     }
-    at.min(MAX_CELLS - 1) as u8
+    at as u8
 }
 
 const SECOND: Nanos = 1_000_000_000;
@@ -187,12 +195,10 @@ const SPARSE_KERNELS: usize = 4;
 /// Prefetch distance in kernels, and maximum number of dispatches prefetched per kernel.
 const PREFETCH_DISTANCE: usize = 8;
 const MAX_PREFETCHED: usize = 8;
-/// Maximum number of places with a separate cell per kernel.
+/// Maximum number of cells per kernel, of which the last is shared; more only for further processes and agents.
 const MAX_CELLS: usize = 64;
 /// Size of the lookup table from place to cell.
 const CELL_CACHE: usize = 32;
-/// Place index of the shared cell.
-const SHARED_CELL: u32 = u32::MAX;
 /// Maximum count per kernel before it is added to the statistics.
 const MAX_PENDING: u32 = 1 << 30;
 /// Number of kernels up to which all are refreshed completely.

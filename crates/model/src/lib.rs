@@ -23,6 +23,7 @@ pub mod lane;
 mod lane_eviction;
 mod lanes;
 mod launch_config;
+mod markers;
 pub mod memory;
 pub mod names;
 mod narrowed;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 
 pub use self::counted_apart::CountedApart;
 pub use self::lane::{Column, Lane, LaneKey, Origin, Resolution, Slice};
+pub use self::markers::Markers;
 pub use self::names::{Class, Names};
 pub use self::narrowed::{Counted, Narrowing};
 pub use self::pyramid::Bucket;
@@ -72,7 +74,6 @@ use self::lanes::Drawn;
 use self::memory::Memory;
 use self::output::Output;
 use self::pyramid::Reach;
-use self::range_attribution::Under;
 use self::recall::Recall;
 use self::shared_gpu::SharedState;
 use self::sites::Sites;
@@ -246,7 +247,6 @@ pub struct Store {
     open_bounds: Vec<OpenBounds>,
     said: VecDeque<StatusReport>,
     gauges: Gauges,
-    under: Under,
     memory: Memory,
     collectives: Collectives,
     sampled: Sampled,
@@ -275,7 +275,7 @@ pub struct Store {
     counting: Option<Arc<Counting>>,
     /// From when on records are counted; 0 for the begin.
     counted_from: Nanos,
-    /// See [`Store::part`].
+    /// See [`Store::parts`].
     counts_apart: bool,
     /// Whether anything that tables show came since the values were made.
     is_new: bool,
@@ -342,7 +342,9 @@ impl Store {
             Item::Thread(thread) => Arc::make_mut(&mut self.names).put_thread(thread.clone()),
             Item::Operation(operation) => Arc::make_mut(&mut self.names).put_operation(operation.clone()),
             Item::Text(id, text) => {
-                self.tables.text(*id, text);
+                if !self.counts_apart {
+                    self.tables.markers.text(*id, text);
+                }
                 Arc::make_mut(&mut self.names).put_text(*id, text.clone());
             }
             Item::Api(call) => self.calls(std::slice::from_ref(call)),

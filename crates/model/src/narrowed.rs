@@ -155,9 +155,9 @@ impl Narrowing {
 
     fn marker(&mut self, key: LaneKey, level: u16, slice: &Slice) {
         let text = TextId(slice.what);
-        if self.store.tables.marker_row(text).is_none() {
+        if self.store.tables.markers.row(text).is_none() {
             let known: Arc<str> = self.store.names.text(text).into();
-            self.store.tables.text(text, &known);
+            self.store.tables.markers.text(text, &known);
         }
         let (LaneKey::Markers(thread, _) | LaneKey::Ranges(thread)) = key else {
             return;

@@ -151,7 +151,7 @@ impl Store {
     }
 
     fn marker_rows(&self) -> Vec<MarkerStat> {
-        let used = self.tables.markers.iter().filter(|row| row.stat.calls > 0);
+        let used = self.tables.markers.rows().iter().filter(|row| row.stat.calls > 0);
         used.cloned().collect()
     }
 

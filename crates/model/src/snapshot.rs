@@ -300,7 +300,7 @@ pub struct Values {
     pub sites_left_out: u64,
     /// Launch configurations, by index.
     pub shapes: Arc<Vec<Shape>>,
-    /// Places, by index.
+    /// Places, see [`Placement::of`].
     pub places: Arc<Vec<Placement>>,
     /// Numbers of records.
     pub totals: Totals,
@@ -311,6 +311,11 @@ pub struct Values {
 }
 
 impl Values {
+    /// Where the launches of a cell ran: if it is shared by several places, without queue and stream.
+    pub fn placement(&self, cell: &Cell) -> Option<Placement> {
+        Placement::of(&self.places, cell.place)
+    }
+
     /// The row of an agent, or of a GPU that processes share.
     pub fn agent(&self, id: AgentId) -> Option<&AgentRow> {
         self.agents.iter().chain(&self.shared).find(|row| row.id == id)

@@ -1,6 +1,5 @@
 //! Statistics by kernel, copy route, operation and marker over the whole run, in bounded tables.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use roctop_ring::record::flag;
@@ -12,14 +11,15 @@ pub use super::kernels::{Cell, KernelStat};
 use super::kernels::{Kernels, find as find_cell};
 pub use super::launch_config::Shape;
 use super::launch_config::Shapes;
+pub use super::markers::MarkerStat;
+use super::markers::Markers;
 use super::names::Names;
 pub use super::placement::Placement;
 use super::placement::Places;
-use super::range_attribution::{Recent, Work};
 use super::sites::SiteTable;
-use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum, Trend};
+use super::stats::{HISTOGRAMS, Stat, Sum, Trend};
 use super::union::Union;
-use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, Marker, OperationId, Span, TextId, ThreadId};
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, KernelId, OperationId, Span, ThreadId};
 
 /// Pattern of a marker text: each run of digits becomes `#`.
 pub fn pattern(text: &str) -> String {
@@ -216,31 +216,6 @@ impl CopyStat {
     }
 }
 
-/// Statistics of markers whose texts differ only in digits.
-#[derive(Clone, Debug, Default)]
-pub struct MarkerStat {
-    /// Dense id: index of the row.
-    pub id: u32,
-    /// Pattern: text with `#` for each run of digits.
-    pub pattern: Arc<str>,
-    /// Latest text.
-    pub text: TextId,
-    /// Whether there was more than one text.
-    pub differs: bool,
-    /// Durations of ranges.
-    pub stat: Stat,
-    /// Number of marks.
-    pub marks: u64,
-    /// Thread that used it last.
-    pub thread: ThreadId,
-    /// GPU work launched in its ranges.
-    pub work: Work,
-    /// Kernels in its ranges that are known individually, and percentiles of the latest.
-    pub kernels: (Sum, Quantiles),
-    /// Row of the enclosing range, if any.
-    pub parent: Option<u32>,
-}
-
 /// All tables.
 #[derive(Debug, Default)]
 pub struct Tables {
@@ -257,13 +232,8 @@ pub struct Tables {
     sum_of: FastMap<u32, u32>,
     /// API operations and threads.
     pub calls: Calls,
-    /// Markers by text pattern; those beyond the limit share the last row.
-    pub markers: Vec<MarkerStat>,
-    patterns: HashMap<Arc<str>, u32>,
-    /// Latest kernels, by marker row.
-    pub(super) recent: Vec<Recent>,
-    /// Pattern of each text.
-    text_patterns: Vec<u32>,
+    /// Markers by text pattern.
+    pub markers: Markers,
     /// Distinct places.
     pub places: Places,
     /// Reused buffer for the places of a batch of dispatches.
@@ -276,8 +246,6 @@ pub struct Tables {
 
 /// Number of routes that are found without a hash table.
 const NEAR_ROUTES: usize = 8;
-/// Maximum number of marker patterns with a separate row.
-const MAX_MARKERS: usize = 4096;
 pub(super) const MAX_IDS: usize = 1 << 22;
 
 /// Entry of a dense id; missing ones are created. `None` beyond [`MAX_IDS`].
@@ -308,8 +276,8 @@ impl Tables {
     pub(super) fn join(&mut self, kernels: Kernels, mut places: Places, shapes: Shapes, calls: Calls) {
         for copies in &mut self.copies {
             for cell in Arc::make_mut(&mut copies.cells) {
-                if let Some(place) = self.places.all().get(cell.place as usize) {
-                    cell.place = places.find(*place);
+                if let Some(place) = Placement::of(self.places.all(), cell.place) {
+                    cell.place = places.renumbered(place);
                 }
             }
         }
@@ -427,69 +395,6 @@ impl Tables {
         self.calls.add(thread, calls, names);
     }
 
-    /// Assigns a pattern to a new text.
-    pub fn text(&mut self, id: TextId, text: &str) {
-        let pattern = pattern(text);
-        let row = match self.patterns.get(pattern.as_str()) {
-            Some(&row) => row,
-            None if self.markers.len() < MAX_MARKERS => {
-                let pattern: Arc<str> = pattern.into();
-                let stat = Stat::new(self.markers.len() < HISTOGRAMS);
-                self.markers.push(MarkerStat {
-                    id: self.markers.len() as u32,
-                    pattern: pattern.clone(),
-                    stat,
-                    text: id,
-                    ..MarkerStat::default()
-                });
-                self.recent.push(Recent::default());
-                let row = self.markers.len() as u32 - 1;
-                self.patterns.insert(pattern, row);
-                row
-            }
-            None => {
-                if let Some(last) = self.markers.last_mut() {
-                    last.pattern = "(all other texts)".into();
-                }
-                self.markers.len() as u32 - 1
-            }
-        };
-        if let Some(known) = dense(&mut self.text_patterns, id.0, |_| u32::MAX) {
-            *known = row;
-        }
-    }
-
-    /// Row of a text.
-    pub fn marker_row(&self, text: TextId) -> Option<u32> {
-        let row = *self.text_patterns.get(text.0 as usize)?;
-        (row != u32::MAX).then_some(row)
-    }
-
-    /// Counts a mark or a range.
-    pub fn marker(&mut self, marker: &Marker, is_mark: bool) {
-        let known = |patterns: &[u32]| {
-            patterns
-                .get(marker.text.0 as usize)
-                .copied()
-                .filter(|&row| row != u32::MAX)
-        };
-        if known(&self.text_patterns).is_none() {
-            self.text(marker.text, "?");
-        }
-        let Some(row) = known(&self.text_patterns).and_then(|row| self.markers.get_mut(row as usize)) else {
-            return;
-        };
-        row.differs |= row.text != marker.text;
-        row.text = marker.text;
-        row.thread = marker.thread;
-        if is_mark {
-            row.marks += 1;
-            row.stat.add_untimed();
-        } else {
-            row.stat.add(marker.span.duration());
-        }
-    }
-
     /// Whether percentiles lag.
     pub fn is_behind(&self) -> bool {
         self.kernels.is_behind()
@@ -499,10 +404,7 @@ impl Tables {
     pub fn refresh(&mut self, is_exact: bool) {
         self.kernels.refresh(&self.shapes, is_exact);
         self.calls.refresh();
-        for (row, recent) in self.markers.iter_mut().zip(&mut self.recent) {
-            row.stat.refresh();
-            row.kernels = recent.fresh().unwrap_or(row.kernels);
-        }
+        self.markers.refresh();
         for copies in self
             .copies
             .iter_mut()

@@ -263,3 +263,55 @@ fn a_summary_is_the_same_without_a_timeline() {
     assert!(lanes > 5 && no_lanes == 0 && with.contains("500 dispatches"));
     assert_eq!(with, without);
 }
+
+#[test]
+fn launches_beyond_64_places_count_for_their_gpu() {
+    use roctop_trace::item::{AgentId, Dispatch, KernelId, QueueId, StreamId};
+    let owners = [(0, 0), (0, 1), (1, 2)];
+    let mut store = Store::new(Options::default());
+    let mut joined = Store::new(Options::default());
+    let (mut part, markers) = joined.parts();
+    // The first GPU takes all separate cells of the kernel.
+    for (at, (process, agent)) in owners.into_iter().enumerate() {
+        for stream in 0..100 {
+            let begin = 1_000_000_000 + u64::from(stream) * 1000;
+            let dispatch = Dispatch {
+                process: ProcessId(process),
+                agent: AgentId(agent),
+                queue: QueueId(agent * 1000 + stream),
+                stream: Some(StreamId(agent * 1000 + stream)),
+                kernel: KernelId(0),
+                span: Span {
+                    begin,
+                    end: begin + 10 * (1 + at as u64),
+                },
+                ..Dispatch::default()
+            };
+            store.apply(&Item::Dispatch(dispatch));
+            part.take(&Decoded {
+                items: &[],
+                calls: &[],
+                dispatches: &[dispatch],
+            });
+        }
+    }
+    let check = |snap: &Snapshot| {
+        let row = snap.values.kernels.iter().find(|row| row.id == KernelId(0)).unwrap();
+        for (at, (process, agent)) in owners.into_iter().enumerate() {
+            let own = Snapshot::within(row, |cell| {
+                let place = snap.values.placement(cell).unwrap();
+                (place.process, place.agent) == (ProcessId(process), AgentId(agent))
+            });
+            let own = own.unwrap();
+            assert_eq!(
+                (own.calls, own.total),
+                (100, 1000 * (1 + at as u64)),
+                "{process} {agent}"
+            );
+        }
+        assert!(row.numbers.has_other_places());
+    };
+    check(&store.snapshot(Fresh::All));
+    joined.join(part, markers);
+    check(&joined.snapshot(Fresh::All));
+}

@@ -43,15 +43,17 @@ pub fn is_wanted(snap: &Snapshot, filter: &Filter) -> bool {
 /// Whether a filter asks for more than the rows of a kind count for good.
 pub(crate) fn asks_more(snap: &Snapshot, filter: &Filter, kind: Kind) -> bool {
     let has_others = |row: &KernelRow| row.numbers.has_other_places();
+    let is_of_cell = |field: Field| field.is_of_place() && !field.is_of_owner();
     !filter.asks_only(|field| kind.is_counted_by(field))
         || kind == Kind::Kernels
-            && !filter.asks_only(|field| !field.is_of_place())
+            && !filter.asks_only(|field| !is_of_cell(field))
             && snap.values.kernels.iter().any(has_others)
 }
 
 /// Whether what a launch has to pass is known for each place of a kernel.
 pub(crate) fn is_known_by_place(row: &KernelRow, rest: &Filter) -> bool {
-    rest.asks_only(Field::is_of_place) && !row.numbers.has_other_places()
+    let is_known = |field: Field| field.is_of_owner() || field.is_of_place() && !row.numbers.has_other_places();
+    rest.asks_only(is_known)
 }
 
 impl Plan {

@@ -1,8 +1,10 @@
 //! `gpu.pb.gz` and `gpu.collapsed.txt`: GPU time by stack of ranges, as the CSV files have it.
 
 use super::ranges::{Ranges, rows};
-use crate::kit::demo::export;
-use crate::kit::protobuf::{all, fields, number, packed, text};
+use crate::kit::demo::{export, roctop};
+use crate::kit::directory::place;
+use crate::kit::made::{Made, make};
+use crate::kit::protobuf::{Field, all, fields, number, packed, text};
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -38,17 +40,25 @@ fn exported(name: &str) -> (BTreeMap<String, PathBuf>, Sums) {
     (files, sums)
 }
 
+fn unpacked(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).unwrap();
+    GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// The string table of a profile.
+fn strings(profile: &[(u64, Field)]) -> Vec<String> {
+    let texts = all(profile, 6).into_iter();
+    texts.map(|text| String::from_utf8(text).unwrap()).collect()
+}
+
 #[test]
 fn a_profile_has_the_time_and_the_launches_of_every_stack() {
     let (files, expected) = exported("pprof");
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(&files["gpu.pb.gz"]).unwrap();
-    GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    let bytes = unpacked(&files["gpu.pb.gz"]);
     let profile = fields(&bytes);
-    let strings: Vec<String> = all(&profile, 6)
-        .into_iter()
-        .map(|text| String::from_utf8(text).unwrap())
-        .collect();
+    let strings = strings(&profile);
     assert_eq!(strings[0], "");
     let named = |index: Option<u64>| strings[index.unwrap() as usize].as_str();
     let types: Vec<(&str, &str)> = all(&profile, 1)
@@ -101,4 +111,27 @@ fn collapsed_stacks_have_the_time_of_every_stack() {
     }
     let joined = expected.into_iter().map(|(stack, (nanos, _))| (stack.join(";"), nanos));
     assert_eq!(found, joined.collect());
+}
+
+#[test]
+fn losses_are_in_the_profile_or_on_stderr() {
+    let place = place("profile-lost");
+    let recording = place.join("rec");
+    let made = Made {
+        lost: 41,
+        ..Made::default()
+    };
+    make(&recording, &made);
+    let export = |format: &str| {
+        let words = ["export", recording.to_str().unwrap(), "--format", format, "-o", "t"];
+        let output = roctop(&[&words[..], &["-d", place.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let lost = "records lost: 41 (overwritten";
+    assert!(!export("pprof").contains(lost));
+    let strings = strings(&fields(&unpacked(&place.join("t_gpu.pb.gz"))));
+    assert!(strings.iter().any(|text| text.contains(lost)), "{strings:?}");
+    let said = export("collapsed");
+    assert!(said.contains("process 4242: records lost: 41 (overwritten"), "{said}");
 }

@@ -88,7 +88,7 @@ const CASES: [Case; 12] = [
         options: &[],
         machine: STUCK,
         has_event: |kept| {
-            let in_flight = Recording::open(&kept.path).unwrap().in_flight().unwrap();
+            let in_flight = Recording::open(&kept.path).unwrap().left_open().unwrap().dispatches;
             in_flight > 0 && kept.trigger.reason.starts_with("stuck on GPU0")
         },
     },

@@ -1,7 +1,7 @@
 //! A synthetic recording of any size: a loop of launches, copies and ranges as a training program has them, written by the
 //! recorder itself. One tick is one nanosecond of CLOCK_BOOTTIME.
 
-use roctop::item::{Exit, ProcessId};
+use roctop::item::{Exit, LossReason, ProcessId};
 use roctop::raw::{Raw, RawSink};
 use roctop::recording::Recorder;
 use roctop::sysfs::{Metric, Sample};
@@ -33,12 +33,18 @@ pub(crate) struct Made {
     pub(crate) threads: u32,
     /// Process id.
     pub(crate) pid: u32,
+    /// When its image was created, ns of CLOCK_REALTIME; 0 as in recordings of early releases, which do not say it.
+    pub(crate) created: u64,
     /// Rank, -1 for none.
     pub(crate) rank: i32,
     /// Host name.
     pub(crate) host: &'static str,
     /// What is added to CLOCK_BOOTTIME here, ns: another machine's clock.
     pub(crate) boot_offset: u64,
+    /// How much later everything happens, ns.
+    pub(crate) later: u64,
+    /// Records of the first thread that were overwritten.
+    pub(crate) lost: u64,
     /// Factor of all durations.
     pub(crate) slowness: u64,
     /// Bytes that are kept.
@@ -63,9 +69,12 @@ impl Default for Made {
             records: 10_000,
             threads: 2,
             pid: 4242,
+            created: 0,
             rank: -1,
             host: "node7",
             boot_offset: 0,
+            later: 0,
+            lost: 0,
             slowness: 1,
             most: None,
             marks: false,
@@ -171,7 +180,7 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
     facts(&mut writer, made);
     let gpu = made.threads;
     let mut counts = Counts::default();
-    let mut now = BEGIN;
+    let mut now = BEGIN + made.later;
     let mut step = 0u64;
     let mut queue_free = 0;
     while counts.records() < made.records {
@@ -255,9 +264,20 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         }
     }
     writer.calibrate(now, made.boot_offset);
+    end(writer, made, now);
+    counts
+}
+
+fn end(mut writer: Writer, made: &Made, now: u64) {
+    let thread = Thread {
+        index: 0,
+        tid: made.pid,
+    };
+    if made.lost > 0 {
+        writer.take(&Raw::Lost(thread, LossReason::Overwritten, made.lost));
+    }
     writer.take(&Raw::Ended(Exit::Code(0), now + made.boot_offset));
     writer.recorder.finish().unwrap();
-    counts
 }
 
 /// A copy that began, ended and was submitted at these times.
@@ -318,6 +338,7 @@ fn facts(writer: &mut Writer, made: &Made) {
         pid: made.pid,
         ppid: 1,
         start_ticks: u64::from(made.pid),
+        created: made.created,
         rank: made.rank,
         host: made.host.into(),
         exe: "train".into(),

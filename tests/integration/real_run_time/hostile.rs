@@ -170,9 +170,17 @@ fn where_signals_in_files_never_come_they_lie_in_memory() {
         ("file-streams", &["many_streams", "2", "4", "4000"] as &[_]),
         ("file-copies", &["memcpy_storm", "1", "1"]),
     ] {
-        let met = meet(&machine, name, words);
-        assert_eq!(met.check().untimed, 0);
-        met.recorded.check_copies();
+        // On a busy machine the GPU may answer the first probe late. The probe then leaves memory out: level 2.
+        let mut tries = 5;
+        let met = loop {
+            let met = meet(&machine, name, words);
+            assert_eq!(met.check().untimed, 0);
+            met.recorded.check_copies();
+            tries -= 1;
+            if met.levels() != [2] || tries == 0 {
+                break met;
+            }
+        };
         assert_eq!(met.levels(), [1]);
         // The probes of the process alone met it.
         assert!((1..=8).contains(&met.rows("lost", "")), "{} lost", met.rows("lost", ""));

@@ -159,6 +159,66 @@ fn rocprofv3_lists_what_a_signal_left_in_flight() {
     }
 }
 
+#[test]
+fn ranges_that_a_program_ends_in_are_named() {
+    const OPEN: [&str; 3] = ["training", "step 2 of a program that ends here", "loading"];
+    let Some(rig) = rig() else { return };
+    for (how, exit) in [
+        ("return", Some(0)),
+        ("exit", Some(3)),
+        ("_exit", Some(4)),
+        ("kill", None),
+    ] {
+        let place = Rig::place(&format!("ranges-{how}"));
+        let recording = place.join("rec");
+        let options = ["record", "-o", recording.to_str().unwrap()];
+        let output = Rig::ended(&mut rig.command(&place, &options, &["open_ranges", how]));
+        assert_eq!(output.status.code(), exit, "{output:?}");
+        let mut names = OPEN.map(|name| format!("{name:?}"));
+        names.sort();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_named = |said: &str| {
+            let line = said.lines().find(|line| line.contains("ROC-TX ranges were open when"));
+            let line = line.unwrap_or_else(|| panic!("{how}: {said}"));
+            line.contains("3 ROC-TX ranges") && names.iter().all(|name| line.contains(name))
+        };
+        assert!(
+            exit == Some(0) && !said.contains("ranges were") || is_named(&said),
+            "{said}"
+        );
+        let files = place.join("files");
+        let words = [
+            "export",
+            recording.to_str().unwrap(),
+            "-d",
+            files.to_str().unwrap(),
+            "-o",
+            "run",
+        ];
+        let exported = Command::new(env!("CARGO_BIN_EXE_roctop")).args(words).output().unwrap();
+        assert!(is_named(&String::from_utf8_lossy(&exported.stderr)), "{exported:?}");
+        // As upstream: a row for each range that was closed.
+        let rows = fs::read_to_string(files.join("run_marker_api_trace.csv")).unwrap();
+        assert!(rows.lines().count() == 2 && rows.contains("step 1"), "{rows}");
+        let summary = roctop(&["summary", recording.to_str().unwrap()]);
+        let open: Vec<&str> = summary.lines().filter(|line| line.starts_with("  range ")).collect();
+        assert!(
+            open.len() == 3 && names.iter().all(|name| open.iter().any(|line| line.contains(name))),
+            "{summary}"
+        );
+        let json = roctop(&["summary", recording.to_str().unwrap(), "--format", "json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let mut open: Vec<&str> = json["processes"][0]["open_ranges"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|name| name.as_str())
+            .collect();
+        open.sort_unstable();
+        assert_eq!(open, ["loading", "step 2 of a program that ends here", "training"]);
+    }
+}
+
 /// A program that launches on and on, and roctop before it; both in a process group of their own.
 struct Running {
     place: PathBuf,

@@ -38,6 +38,61 @@ fn a_recording_that_is_cut_off_anywhere_opens_as_far_as_it_is_whole() {
 }
 
 #[test]
+fn segments_that_are_missing_are_named() {
+    let path = place("segments").join("rec");
+    let made = make(
+        &path,
+        &Made {
+            records: 400_000,
+            most: Some(24 << 20),
+            ..Made::default()
+        },
+    );
+    let name = |number: u32| format!("segment-{number:06}.roctop");
+    let mut last = 1;
+    while path.join(name(last + 1)).exists() {
+        last += 1;
+    }
+    assert!(last >= 4 && load(&path).1.absent.is_none(), "{last} segments");
+    let words = |command: &str, more: &[&str]| {
+        let words = [&[command, path.to_str().unwrap()], more].concat();
+        let (code, out, errors) = told(&words);
+        assert_eq!(code, Some(0), "{errors}");
+        (out, errors)
+    };
+    let out = path.with_file_name("out");
+    for (gone, expected) in [
+        (vec![2], format!("the file {} is missing", name(2))),
+        (vec![1], format!("the file {} is missing", name(1))),
+        (vec![1, 3], format!("2 segments are missing, {} is the first", name(1))),
+    ] {
+        let away = |number: &u32| path.with_file_name(format!("away-{number}"));
+        for number in &gone {
+            std::fs::rename(path.join(name(*number)), away(number)).unwrap();
+        }
+        let (run, replay) = load(&path);
+        assert!(counts(&run).records() < made.records() && replay.finished, "{expected}");
+        assert!(run.lost.contains_key(&(ProcessId(0), LossReason::Uncounted)));
+        let (table, errors) = words("summary", &[]);
+        assert!(
+            errors.contains(&expected) && table.contains("lost unknown"),
+            "{errors}\n{table}"
+        );
+        let (_, errors) = words("export", &["-d", out.to_str().unwrap()]);
+        assert!(errors.contains(&expected), "{errors}");
+        // A copy has lost them, too.
+        let copy = path.with_file_name("copy");
+        words("cut", &["--range", "..", "-o", copy.to_str().unwrap()]);
+        let (_, table, _) = told(&["summary", copy.to_str().unwrap()]);
+        assert!(table.contains("lost unknown"), "{table}");
+        std::fs::remove_dir_all(copy).unwrap();
+        for number in &gone {
+            std::fs::rename(away(number), path.join(name(*number))).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_flipped_bit_costs_the_block_it_is_in_and_the_index_counts_its_records() {
     let path = place("flipped").join("rec");
     let made = make(

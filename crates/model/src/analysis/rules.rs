@@ -264,7 +264,7 @@ fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
 fn greatest_kernel(snap: &Snapshot, agent: roctop_trace::item::AgentId) -> Option<KernelId> {
     let calls = |row: &crate::snapshot::KernelRow| {
         let here = row.numbers.cells.iter().filter(|cell| {
-            let place = snap.values.places.get(cell.place as usize);
+            let place = snap.values.placement(cell);
             place.is_some_and(|place| place.agent == agent)
         });
         here.map(|cell| cell.sum.calls).sum::<u64>()

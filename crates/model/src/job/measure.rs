@@ -193,14 +193,13 @@ fn kernels(
     names: &mut Vec<(u64, String)>,
 ) -> (Vec<KernelSums>, u64) {
     let is_alone = snap.values.processes.len() == 1;
-    let places = &snap.values.places;
     let mut found: Vec<(u32, u64, u64)> = Vec::new();
     for row in snap.values.kernels.iter() {
         let (count, total) = if is_alone {
             (row.numbers.stat.calls, row.numbers.stat.total)
         } else {
             let own = row.numbers.cells.iter().filter(|cell| {
-                let place = places.get(cell.place as usize);
+                let place = snap.values.placement(cell);
                 place.is_some_and(|place| place.process == process)
             });
             own.fold((0, 0u64), |sum, cell| {

@@ -51,6 +51,11 @@ macro_rules! fields {
                 matches!(self, Self::Dev | Self::Stream | Self::Queue | Self::Pid | Self::Rank)
             }
 
+            /// Whether it names a place's process or GPU.
+            pub const fn is_of_owner(self) -> bool {
+                matches!(self, Self::Dev | Self::Pid | Self::Rank)
+            }
+
             /// The field of this name.
             pub fn of(word: &str) -> Option<Self> {
                 Self::ALL.iter().find(|field| field.1 == word).map(|field| field.0)

@@ -7,11 +7,15 @@ use crate::table::{Certainty, CopyStat};
 use crate::{Snapshot, Totals};
 use roctop_ring::record::{direction, engine};
 use roctop_trace::item::{AgentId, Exit, KernelId, QueueId};
+use roctop_trace::units;
+use roctop_trace::units::elide;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
 const MAX_ROWS: usize = 20;
+/// Maximum columns of a marker's text.
+const MAX_TEXT: usize = 80;
 
 /// Writes aligned tables, largest first. `whole` has the totals before a filter.
 pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> io::Result<()> {
@@ -144,7 +148,7 @@ fn elapsed(snapshot: &Snapshot) -> u64 {
 fn nothing(snapshot: &Snapshot) -> String {
     let why = snapshot.missed.as_deref().unwrap_or(
         "the program used neither a ROCm run-time nor ROC-TX, or the collector was not loaded into it (a cleared environment), or \
-         it could not write to the session's tmpfs ('roctop doctor' shows more)",
+         it found no room for its ring: a full tmpfs, 'ulimit -f', or another /dev/shm than roctop's ('roctop doctor' shows more)",
     );
     format!("nothing was recorded: {why}")
 }
@@ -349,7 +353,7 @@ fn api(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
 fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     for row in &snapshot.values.processes {
         let open = &row.open;
-        if open.calls.is_empty() && open.dispatches.is_empty() && open.copies == 0 {
+        if open.calls.is_empty() && open.ranges.is_empty() && open.dispatches.is_empty() && open.copies == 0 {
             continue;
         }
         writeln!(out, "\nopen in process {}:", row.process.pid)?;
@@ -359,6 +363,15 @@ fn open(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
                 .operation(call.operation)
                 .map_or("?", |known| &known.operation.name);
             writeln!(out, "  {name} on {}", snapshot.names.thread_label(call.thread))?;
+        }
+        for range in open.ranges.iter().take(MAX_ROWS) {
+            let text = elide(snapshot.names.text(range.text), MAX_TEXT);
+            let since = units::timestamp(range.span.begin.saturating_sub(snapshot.origin));
+            writeln!(
+                out,
+                "  range {text:?} on {}, since {since}",
+                snapshot.names.thread_label(range.thread)
+            )?;
         }
         // A queue contains the same few kernels repeatedly: one line for each, sorted by oldest dispatch.
         let mut kinds: Vec<((KernelId, QueueId), usize)> = Vec::new();
@@ -482,7 +495,7 @@ pub fn json(snapshot: &Snapshot) -> Value {
         .into_iter()
         .map(|row| operation(snapshot, row))
         .collect();
-    let processes: Vec<Value> = values.processes.iter().map(process).collect();
+    let processes: Vec<Value> = values.processes.iter().map(|row| process(snapshot, row)).collect();
     let lost: Vec<Value> = values.processes.iter().flat_map(losses).collect();
     json!({
         "schema": 1,
@@ -533,7 +546,8 @@ fn losses(row: &ProcessRow) -> Vec<Value> {
     losses.collect()
 }
 
-fn process(row: &ProcessRow) -> Value {
+fn process(snapshot: &Snapshot, row: &ProcessRow) -> Value {
+    let ranges = row.open.ranges.iter().map(|range| snapshot.names.text(range.text));
     let exit = match row.exit {
         Some((Exit::Code(code), _)) => json!({ "code": code }),
         Some((Exit::Signal(signal), _)) => json!({ "signal": signal }),
@@ -546,5 +560,6 @@ fn process(row: &ProcessRow) -> Value {
         "level_reason": row.level.as_ref().map(|(_, text)| text.to_string()),
         "incomplete": row.incomplete.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
+        "open_ranges": ranges.collect::<Vec<_>>(),
     })
 }

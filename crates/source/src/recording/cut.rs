@@ -1,7 +1,9 @@
 //! Copies a time range of a recording into a new one.
 
 use super::index::Times;
+use super::once::Once;
 use super::reader::Clocks;
+use super::reader::Repeats;
 use super::{Merged, Recorder, Replay};
 use crate::error::Result;
 use roctop_trace::clock::Clock;
@@ -9,19 +11,22 @@ use roctop_trace::item::{ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use std::collections::BTreeMap;
 
-/// Writes the records that overlap `span` (CLOCK_BOOTTIME ns) and all facts to `recorder`. What damage has cost counts in
+/// Writes the records that overlap `span` (CLOCK_BOOTTIME ns) and all facts to `recorder`, each once. What damage has cost counts in
 /// the copy, too: nobody knows at which time those records were. `read` receives the number
 /// of bytes read so far, in steps.
 pub fn cut(whole: &Merged<'_>, span: Span, read: &mut dyn FnMut(u64), mut recorder: Recorder) -> Result<Replay> {
     let mut clocks = Clocks::default();
     whole.deliver_facts(&mut clocks)?;
+    let mut once = Once::new(whole, &mut recorder);
     let mut within = SpanFilter {
         clocks: clocks.0,
         span,
         is_inside: span.begin == 0,
-        sink: &mut recorder,
+        sink: &mut once,
     };
-    let replay = whole.deliver(Some(span), read, &mut within)?;
+    let mut replay = whole.deliver(Some(span), read, &mut within)?;
+    once.finish();
+    replay.repeats = (once.uncertain > 0).then_some(Repeats::Uncertain(once.uncertain));
     recorder.note_damage(replay.lost_by_damage())?;
     recorder.finish()?;
     Ok(replay)

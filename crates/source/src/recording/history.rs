@@ -139,7 +139,14 @@ impl History {
         for part in &self.parts {
             let recording = Recording::open(&part.path)?;
             let mut is_first = true;
+            let mut expected = None;
             for (number, path) in recording.segments() {
+                // A segment between them is missing.
+                damaged += u64::from(
+                    expected
+                        .replace(number.saturating_add(1))
+                        .is_some_and(|expected| number > expected),
+                );
                 let known = self.files.entry(path.to_owned()).or_default();
                 let refused = Error::io("cannot read", path);
                 let file = match File::open(path) {

@@ -36,6 +36,15 @@ impl Times {
         (times, count)
     }
 
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        let both = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
+        Self {
+            ticks: both(self.ticks, other.ticks),
+            hsa: both(self.hsa, other.hsa),
+        }
+    }
+
     fn add(&mut self, slots: &[Slot]) {
         let Some(first) = slots.first() else { return };
         // First payload words of each kind, see `roctop_ring::record`.

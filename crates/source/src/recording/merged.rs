@@ -7,7 +7,7 @@
 use super::block::Head;
 use super::file::Content;
 use super::history::{self, History};
-use super::reader::{Recording, Replay, Samples, as_it_is};
+use super::reader::{Recording, Repeats, Replay, Samples, as_it_is};
 use super::scan::Scan;
 use crate::error::Result;
 use roctop_ring::layout::clock;
@@ -17,13 +17,15 @@ use roctop_trace::clock::Clock;
 use roctop_trace::decode::{Decoder, Plain};
 use roctop_trace::item::{Item, LossReason, Nanos, ProcessId, Span, session_origin};
 use roctop_trace::raw::{Raw, RawSink};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// One or more recordings, read as one.
 pub struct Merged<'a> {
     parts: Vec<Part<'a>>,
     /// Boots on which processes ran: first process of each, and its machine number.
     machines: Vec<Machine>,
+    /// Processes that several recordings have: each one's first number.
+    shared: BTreeMap<ProcessId, ProcessId>,
 }
 
 /// Machine of the processes from `first` on.
@@ -51,6 +53,7 @@ impl<'a> Merged<'a> {
         let mut parts: Vec<Part<'a>> = Vec::new();
         let mut machines: Vec<Machine> = Vec::new();
         let (mut first, mut reference) = (0, None);
+        let mut images: BTreeMap<Image, Vec<ProcessId>> = BTreeMap::new();
         let several = recordings.len() > 1;
         for recording in recordings {
             for (process, boot) in recording.machines() {
@@ -71,7 +74,11 @@ impl<'a> Merged<'a> {
             if several {
                 let mut processes = Processes::default();
                 recording.deliver_facts(&mut processes)?;
-                first += processes.0.last().map_or(0, |last| last + 1);
+                for (process, image) in &processes.0 {
+                    let process = ProcessId(process.saturating_add(first));
+                    images.entry(image.unwrap_or_default()).or_default().push(process);
+                }
+                first += processes.0.last_key_value().map_or(0, |(last, _)| last + 1);
                 let offset = Offset::of(recording)?;
                 let (base, known) = reference.get_or_insert((recording, offset));
                 let is_same = base.boot() == recording.boot() && !base.boot().is_empty();
@@ -85,7 +92,40 @@ impl<'a> Merged<'a> {
             }
             parts.push(part);
         }
-        Ok(Self { parts, machines })
+        let mut shared = BTreeMap::new();
+        for (_, processes) in images
+            .iter()
+            .filter(|(image, same)| image.created > 0 && same.len() > 1)
+        {
+            shared.extend(processes.iter().map(|process| (*process, processes[0])));
+        }
+        Ok(Self {
+            parts,
+            machines,
+            shared,
+        })
+    }
+
+    /// Whether a process is in several recordings.
+    pub(super) fn shares_processes(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// The first number of a process that is in several recordings.
+    pub(super) fn shared(&self, process: ProcessId) -> Option<ProcessId> {
+        self.shared.get(&process).copied()
+    }
+
+    /// Number of the recording that has this process.
+    pub(super) fn part_of(&self, process: ProcessId) -> usize {
+        self.parts.partition_point(|part| part.first <= process.0)
+    }
+
+    /// Number of the machine of this process.
+    pub(super) fn machine_of(&self, process: ProcessId) -> u32 {
+        let after = self.machines.partition_point(|machine| machine.first <= process);
+        let machine = after.checked_sub(1).and_then(|last| self.machines.get(last));
+        machine.map_or(0, |machine| machine.number)
     }
 
     /// Boots on which processes ran, for a copy of the whole; empty if there is only one.
@@ -212,6 +252,7 @@ differ",
     ) -> Result<Replay> {
         let mut replay = Replay {
             finished: true,
+            repeats: self.shares_processes().then_some(Repeats::Shared),
             ..Replay::default()
         };
         for part in &self.parts {
@@ -269,12 +310,30 @@ impl Offset {
     }
 }
 
+/// Identifies the image of a process: `exec` changes only the time of its creation, which earlier releases did not note.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Image {
+    created: u64,
+    pid: u32,
+    start_ticks: u64,
+    boot: u64,
+}
+
+/// Processes of a recording.
 #[derive(Default)]
-struct Processes(BTreeSet<u32>);
+struct Processes(BTreeMap<u32, Option<Image>>);
 
 impl RawSink for Processes {
-    fn take(&mut self, process: ProcessId, _: &Raw<'_>) {
-        self.0.insert(process.0);
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        let image = self.0.entry(process.0).or_default();
+        if let Raw::Header(header) = raw {
+            *image = Some(Image {
+                created: header.created,
+                pid: header.pid,
+                start_ticks: header.start_ticks,
+                boot: header.boot_id,
+            });
+        }
     }
 }
 

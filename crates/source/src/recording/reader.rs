@@ -5,20 +5,24 @@ use super::file::{Content, File, Prepare, Reading, Want};
 use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
+use super::segment;
 use super::{
     DAMAGED, DAMAGED_UNCOUNTED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger,
 };
 use crate::error::{Error, Result};
+use roctop_ring::reader::OpenWork;
 use roctop_trace::clock::{Clock, Sample};
 use roctop_trace::decode::Decoder;
 use roctop_trace::item::{Item, LossReason, Lost, ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An opened recording.
 pub struct Recording {
@@ -304,12 +308,13 @@ impl Recording {
         Ok(losses)
     }
 
-    /// Dispatches in flight when its processes were last read.
-    pub fn in_flight(&self) -> Result<usize> {
-        let mut last = InFlight::default();
-        let kinds = [Kind::OPEN, Kind::NOW];
-        self.deliver_blocks(&|entry| kinds.contains(&entry.kind), &mut |_| (), &mut last)?;
-        Ok(last.0.values().sum())
+    /// Work that was open when its processes were last read.
+    pub fn left_open(&self) -> Result<LeftOpen> {
+        let mut last = LastOpen::default();
+        let kinds = [Kind::OPEN, Kind::ENDED, Kind::NOW];
+        let want = |entry: &Entry| entry.kind.stays() || kinds.contains(&entry.kind);
+        self.deliver_blocks(&want, &mut |_| (), &mut last)?;
+        Ok(last.read())
     }
 
     /// Clocks of its processes, with all samples.
@@ -398,7 +403,24 @@ impl Recording {
                 })
                 .map_err(Error::io("cannot read", file))?;
         }
+        if segments {
+            replay.absent = self.absent(replay.dropped > 0);
+        }
         Ok(replay)
+    }
+
+    /// Segments that are missing. The oldest may be removed because of the size limit.
+    fn absent(&self, are_removed: bool) -> Option<Absent> {
+        let mut expected = 1;
+        let (mut first, mut segments) = (None, 0);
+        for (number, _) in self.segments() {
+            if number > expected && !(expected == 1 && are_removed) {
+                first.get_or_insert(expected);
+                segments += number - expected;
+            }
+            expected = number.saturating_add(1);
+        }
+        first.map(|first| Absent { first, segments })
     }
 
     /// Delivers the files of facts process by process. Ids that a decoder assigns then do not depend on the order in
@@ -469,6 +491,28 @@ pub struct Replay {
     pub finished: bool,
     /// Whether the files of facts are missing.
     pub nameless: bool,
+    /// Segments that are missing between others, or before them without having been removed for the size limit.
+    pub absent: Option<Absent>,
+    /// Whether records may have been delivered twice.
+    pub repeats: Option<Repeats>,
+}
+
+/// Segments that are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Number of the first.
+    pub first: u32,
+    /// How many.
+    pub segments: u32,
+}
+
+/// Why records may have been delivered twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Several recordings have the same process.
+    Shared,
+    /// Whether these records of the same process are different ones is unknown.
+    Uncertain(u64),
 }
 
 impl Replay {
@@ -487,7 +531,7 @@ impl Replay {
     pub fn lost_by_damage(&self) -> Lost {
         let here = Lost {
             records: self.missing,
-            is_least: self.is_uncounted || !self.finished || self.nameless,
+            is_least: self.is_uncounted || !self.finished || self.nameless || self.absent.is_some(),
         };
         here.and(self.damaged_before)
     }
@@ -503,10 +547,25 @@ still hold)",
             "NO NAMES",
             "the file of facts is missing: kernels, calls and agents have no names, and times are raw",
         );
-        [(!self.finished, no_end), (self.nameless, no_facts)]
-            .into_iter()
-            .filter_map(|(is_so, fault)| is_so.then_some(fault))
-            .collect()
+        let twice = (
+            "TWICE",
+            "several of the recordings are of one process: a record that is in two of them counts twice ('roctop merge' makes \
+a recording with each record once)",
+        );
+        let a_gap = (
+            "GAP",
+            "segments of the recording are missing: their records are lost, and nothing says how many they were",
+        );
+        let is_shared = self.repeats == Some(Repeats::Shared);
+        [
+            (!self.finished, no_end),
+            (self.nameless, no_facts),
+            (self.absent.is_some(), a_gap),
+            (is_shared, twice),
+        ]
+        .into_iter()
+        .filter_map(|(is_so, fault)| is_so.then_some(fault))
+        .collect()
     }
 
     /// Warnings about a recording, or about several that were read as one.
@@ -525,11 +584,19 @@ still hold)",
                 records(missing)
             ));
         }
+        if let Some(absent) = self.absent {
+            lines.push(format!("{name}: {absent}"));
+        }
         lines.extend(self.faults().into_iter().map(|(_, text)| format!("{name}: {text}")));
         if self.damaged_before.is_any() {
             lines.push(format!(
                 "{name}: it is a copy of damaged recordings, which lost {}",
                 records(self.damaged_before)
+            ));
+        }
+        if let Some(Repeats::Uncertain(records)) = self.repeats {
+            lines.push(format!(
+                "{name}: a thread wrote more than 4294967296 records, so {records} records may be in the copy twice"
             ));
         }
         if self.dropped > 0 {
@@ -548,10 +615,28 @@ still hold)",
         self.damaged_bytes += other.damaged_bytes;
         self.missing = self.missing.saturating_add(other.missing);
         self.is_uncounted |= other.is_uncounted;
-        self.damaged_before = self.damaged_before.and(other.damaged_before);
+        self.damaged_before = match self.repeats {
+            // Copies of one recording have the same damage, or each its part.
+            Some(_) if self.damaged_before.is_any() && other.damaged_before.is_any() => Lost {
+                records: self.damaged_before.records.max(other.damaged_before.records),
+                is_least: true,
+            },
+            _ => self.damaged_before.and(other.damaged_before),
+        };
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.finished &= other.finished;
         self.nameless |= other.nameless;
+        self.absent = self.absent.or(other.absent);
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = segment::name(self.first);
+        match self.segments {
+            1 => write!(out, "the file {file} is missing"),
+            several => write!(out, "{several} segments are missing, {file} is the first"),
+        }
     }
 }
 
@@ -565,16 +650,52 @@ fn records(lost: Lost) -> String {
     }
 }
 
-/// Dispatches in flight, by process.
-#[derive(Default)]
-struct InFlight(BTreeMap<ProcessId, usize>);
+/// What was open at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOpen {
+    /// Number of dispatches that were in flight.
+    pub dispatches: usize,
+    /// Texts of the ranges of processes that have ended.
+    pub ranges: Vec<Arc<str>>,
+}
 
-impl RawSink for InFlight {
+/// Last open work by process, and what names it.
+#[derive(Default)]
+struct LastOpen {
+    decoder: Decoder,
+    open: BTreeMap<ProcessId, OpenWork>,
+    ended: BTreeSet<ProcessId>,
+}
+
+impl RawSink for LastOpen {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
-        if let Raw::Open(work) = raw {
-            let dispatches = work.queues.iter().map(|queue| queue.in_flight.len()).sum();
-            self.0.insert(process, dispatches);
+        match raw {
+            Raw::Open(work) => drop(self.open.insert(process, (*work).clone())),
+            Raw::Ended(..) => drop(self.ended.insert(process)),
+            other => self.decoder.take(process, other),
         }
+    }
+}
+
+impl LastOpen {
+    fn read(mut self) -> LeftOpen {
+        let queues = self.open.values().flat_map(|work| &work.queues);
+        let dispatches = queues.map(|queue| queue.in_flight.len()).sum();
+        for (process, work) in self.open.iter().filter(|(process, _)| self.ended.contains(process)) {
+            self.decoder.take(*process, &Raw::Open(work));
+        }
+        let (mut texts, mut ranges) = (HashMap::new(), Vec::new());
+        for item in self.decoder.take_items() {
+            match item {
+                Item::Text(id, text) => drop(texts.insert(id, text)),
+                Item::Open(open) => {
+                    let names = open.ranges.iter().filter_map(|range| texts.get(&range.text).cloned());
+                    ranges.extend(names);
+                }
+                _ => {}
+            }
+        }
+        LeftOpen { dispatches, ranges }
     }
 }
 

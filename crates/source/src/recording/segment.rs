@@ -284,5 +284,10 @@ impl Segments {
 
 /// Path of a segment.
 pub(super) fn path(directory: &Path, number: u32) -> PathBuf {
-    directory.join(format!("segment-{number:06}.{SEGMENT}"))
+    directory.join(name(number))
+}
+
+/// File name of a segment.
+pub(super) fn name(number: u32) -> String {
+    format!("segment-{number:06}.{SEGMENT}")
 }

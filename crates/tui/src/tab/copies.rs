@@ -154,12 +154,12 @@ fn of_sites(scene: &Scene<'_>, whole: &CopyStat, parts: &[u32], rest: &Filter) -
 
 /// Copies by kernels of the run-time: what is known of each is on the timeline of kernels, without its route.
 fn by_kernels(scene: &Scene<'_>, whole: &CopyStat, rest: &Filter) -> Option<CopyStat> {
-    let (names, places) = (&scene.snap.names, &scene.snap.values.places);
+    let (names, values) = (&scene.snap.names, &scene.snap.values);
     if rest.asks_only(Field::is_of_place) {
         // Those in places without a cell may pass.
         let passes = |cell: &&Cell| {
-            let place = places.get(cell.place as usize);
-            place.is_none_or(|place| rest.accepts(&PlaceSubject(names, *place)))
+            let place = values.placement(cell).filter(|place| !place.is_of_others());
+            place.is_none_or(|place| rest.accepts(&PlaceSubject(names, place)))
         };
         let mut sum = Sum::default();
         for cell in whole.cells.iter().filter(passes) {

@@ -131,7 +131,7 @@ fn top_kernels(scene: &Scene<'_>, agent: AgentId) -> String {
     let snap = scene.snap;
     let here = |row: &KernelRow| {
         let cells = row.numbers.cells.iter().filter(|cell| {
-            let place = snap.values.places.get(cell.place as usize);
+            let place = snap.values.placement(cell);
             place.is_some_and(|place| place.agent == agent || snap.names.gpu_of(place.agent) == agent)
         });
         cells.fold(0u64, |sum, cell| sum.saturating_add(cell.sum.total))

@@ -343,7 +343,7 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
     canvas.say(area.x + 1, area.y, "by GPU and stream", area.width, Role::Head);
     let Some(kernel) = source(row, scene) else { return };
     let passing = kernel.numbers.cells.iter().filter_map(|cell| {
-        let place = scene.snap.values.places.get(cell.place as usize).copied();
+        let place = scene.snap.values.placement(cell);
         Some((place, kernel_rows::in_place(scene, kernel, place)?))
     });
     let mut cells: Vec<(Option<Placement>, Passing)> = passing.collect();
@@ -360,6 +360,11 @@ fn places(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, row: &Row) {
             say(&text, Role::Muted);
             continue;
         };
+        if place.is_of_others() {
+            let text = format!("{:<5} elsewhere {count}×", names.agent_label(place.agent));
+            say(&text, Role::Muted);
+            continue;
+        }
         let stream = place
             .stream
             .map_or_else(|| units::MISSING.into(), |stream| names.stream_label(stream));

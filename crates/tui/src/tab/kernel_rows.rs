@@ -10,7 +10,7 @@ use roctop_model::analysis::usage::has_kernels;
 use roctop_model::query::{Field, Launches};
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::{Quantiles, Stat, Sum};
-use roctop_model::table::{MarkerStat, Placement};
+use roctop_model::table::{Cell, MarkerStat, Placement};
 use roctop_model::{LaneKey, Slice, Snapshot, kernel_counters};
 use roctop_trace::item::{AgentId, KernelId, ProcessId, StreamId};
 use std::collections::HashSet;
@@ -55,8 +55,8 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Placement>) 
         whole: snap.values.totals.kernel_time,
         counted: &|name| kernel_counters::value(snap, row, name),
     };
-    let place = |at: u32| snap.values.places.get(at as usize).copied();
-    let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| Snapshot::within(row, |cell| takes(place(cell.place)));
+    let place = |cell: &Cell| snap.values.placement(cell);
+    let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| Snapshot::within(row, |cell| takes(place(cell)));
     match scene.ui.filter.launches(&subject) {
         Launches::None => None,
         Launches::All => in_places(&also).map(Passing::exact),
@@ -68,9 +68,12 @@ fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Placement>) 
         }
         Launches::Some(rest) => {
             let here = in_places(&also)?;
-            let places = || row.numbers.cells.iter().filter_map(|cell| place(cell.place));
+            let places = || row.numbers.cells.iter().filter_map(place);
             let known: HashSet<Placement> = places().collect();
-            let takes = |place| also(known.contains(&place).then_some(place));
+            let takes = |place: Placement| {
+                let others = || Some(place.among_others()).filter(|others| known.contains(others));
+                also(Some(place).filter(|place| known.contains(place)).or_else(others))
+            };
             let counted = launches::of(scene, Kind::Kernels).passing(row.id.0, &here, takes);
             let is_whole = here.calls == stat.calls;
             if is_whole
@@ -107,9 +110,7 @@ pub(crate) fn in_place(scene: &Scene<'_>, row: &KernelRow, place: Option<Placeme
     if launches::relation(scene, Kind::Kernels).is_none() {
         return passing(scene, row, |known| known == place);
     }
-    let here = Snapshot::within(row, |cell| {
-        scene.snap.values.places.get(cell.place as usize).copied() == place
-    })?;
+    let here = Snapshot::within(row, |cell| scene.snap.values.placement(cell) == place)?;
     launches::of(scene, Kind::Kernels).passing(row.id.0, &here, |known| Some(known) == place)
 }
 
