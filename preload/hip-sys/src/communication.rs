@@ -1,6 +1,6 @@
 //! Functions of RCCL that create, use or release communicators, and where their arguments are.
 
-use crate::function::{ArgumentLocation, place};
+use crate::function::{ArgumentLocation, begins_with, place};
 use hip_functions::signature::{self, is_same};
 
 /// What a function does with a communicator.
@@ -83,6 +83,9 @@ const ROLES: [(&str, Role); 23] = [
 const RELEASES: [&str; 2] = ["ncclCommDestroy", "ncclCommAbort"];
 
 const fn role(name: &str) -> Option<Role> {
+    if !begins_with(name, "nccl") {
+        return None;
+    }
     let mut at = 0;
     while at < ROLES.len() {
         if is_same(name, ROLES[at].0) {

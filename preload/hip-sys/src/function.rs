@@ -190,23 +190,53 @@ impl Function {
 /// Maximum number of stack words of a function's arguments.
 pub const STACK_WORDS: u8 = 16;
 
-/// Where the argument of this name is; [`ArgumentLocation::None`] for `none`.
-const fn argument(signature: &str, name: &str) -> ArgumentLocation {
-    if signature::is_same(name, "none") {
-        return ArgumentLocation::None;
-    }
-    match signature::named(signature, name) {
-        Some(parameter) => place(parameter.place),
-        None => panic!("the signature has no parameter of this name"),
-    }
+/// What the rows take from a signature. All at once, since each pass over a text counts when this crate is compiled.
+struct Parameters {
+    /// Where the recorded argument is.
+    argument: ArgumentLocation,
+    /// Where the first stream is.
+    stream: ArgumentLocation,
+    /// Whether a stream records an event or waits for it.
+    is_event: bool,
+    /// Whether the function returns a handle or an address through the first.
+    gives: bool,
+    /// Words of the stack that the arguments take.
+    stack_words: u8,
 }
 
-/// Where the first stream among the arguments is.
-const fn stream(signature: &str) -> ArgumentLocation {
-    match signature::of_type(signature, "hipStream_t") {
-        Some(parameter) => place(parameter.place),
-        None => ArgumentLocation::None,
+/// The parameters of a signature; `argument` is the name of the recorded one, or `none`.
+const fn parameters(signature: &str, argument: &str) -> Parameters {
+    let mut found = Parameters {
+        argument: ArgumentLocation::None,
+        stream: ArgumentLocation::None,
+        is_event: false,
+        gives: false,
+        stack_words: 0,
+    };
+    let mut is_missing = !signature::is_same(argument, "none");
+    let mut has_event = false;
+    let mut is_first = true;
+    let mut left = signature::parameters(signature);
+    while let Some((parameter, rest)) = left.first() {
+        if is_missing && signature::is_same(parameter.name, argument) {
+            found.argument = place(parameter.place);
+            is_missing = false;
+        }
+        if signature::is_same(parameter.kind, "hipStream_t") {
+            if matches!(found.stream, ArgumentLocation::None) {
+                found.stream = place(parameter.place);
+            }
+        } else if signature::is_same(parameter.kind, "hipEvent_t") {
+            has_event |= signature::is_same(parameter.name, "event");
+        }
+        found.gives |= is_first && parameter.is_result;
+        is_first = false;
+        left = rest;
     }
+    assert!(!is_missing, "the signature has no parameter of this name");
+    found.is_event = has_event && !matches!(found.stream, ArgumentLocation::None);
+    found.stack_words = left.stack_words();
+    found
 }
 
 pub(crate) const fn place(place: signature::ArgumentLocation) -> ArgumentLocation {
@@ -214,16 +244,6 @@ pub(crate) const fn place(place: signature::ArgumentLocation) -> ArgumentLocatio
         signature::ArgumentLocation::Register(number) => ArgumentLocation::Register(number),
         signature::ArgumentLocation::Stack(number) => ArgumentLocation::Stack(number),
         signature::ArgumentLocation::Vector => panic!("the collector reads no vector register"),
-    }
-}
-
-/// Whether a stream records an event or waits for it.
-const fn is_event(signature: &str) -> bool {
-    match signature::named(signature, "event") {
-        Some(parameter) => {
-            signature::is_same(parameter.kind, "hipEvent_t") && signature::of_type(signature, "hipStream_t").is_some()
-        }
-        None => false,
     }
 }
 
@@ -273,27 +293,32 @@ const fn has_site(name: &str) -> bool {
     signature::is_same(name, "hipMemCreate")
 }
 
-const fn begins_with(text: &str, begin: &str) -> bool {
-    match text.split_at_checked(begin.len()) {
-        Some((first, _)) => signature::is_same(first, begin),
-        None => false,
+pub(crate) const fn begins_with(text: &str, begin: &str) -> bool {
+    let (text, begin) = (text.as_bytes(), begin.as_bytes());
+    let mut at = 0;
+    while at < begin.len() {
+        if at == text.len() || text[at] != begin[at] {
+            return false;
+        }
+        at += 1;
     }
+    true
 }
 
 macro_rules! stream {
-    (given $signature:literal) => {
-        stream($signature)
+    (given $given:expr) => {
+        $given
     };
-    (none $signature:literal) => {
+    (none $given:expr) => {
         ArgumentLocation::None
     };
-    (null $signature:literal) => {
+    (null $given:expr) => {
         ArgumentLocation::Null
     };
-    (thread $signature:literal) => {
+    (thread $given:expr) => {
         ArgumentLocation::PerThread
     };
-    (config $signature:literal) => {
+    (config $given:expr) => {
         ArgumentLocation::Config
     };
 }
@@ -318,23 +343,25 @@ macro_rules! table {
         /// All rows, by index.
         pub static FUNCTIONS: [Function; COUNT] = [$(
             const {
+                let moves = moves($name);
+                let parameters = parameters($signature, stringify!($argument));
                 Function {
                     symbol: concat!(stringify!($symbol), "\0"),
                     name: $name,
                     op: $op,
                     domain: Domain::$domain,
                     returns: returns($signature),
-                    argument: argument($signature, stringify!($argument)),
-                    stream: stream!($stream $signature),
+                    argument: parameters.argument,
+                    stream: stream!($stream parameters.stream),
                     is_per_thread: ends_with(stringify!($symbol), "_spt"),
                     effect: Effect::$effect,
-                    gives: signature::has_result($signature),
-                    stack_words: signature::stack_words($signature),
-                    moves: moves($name),
-                    is_event: is_event($signature),
+                    gives: parameters.gives,
+                    stack_words: parameters.stack_words,
+                    moves,
+                    is_event: parameters.is_event,
                     has_site: has_site($name),
                     is_special: !matches!(Effect::$effect, Effect::None | Effect::Shared | Effect::Launch)
-                        || moves($name).is_some()
+                        || moves.is_some()
                         || communication($name, $signature).is_some(),
                 }
             },
