@@ -21,8 +21,8 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("roctop doctor --gpu ", "tests/integration/doctor_gpu.rs", "\"--gpu\""),
     ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
     ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
-    // The benchmarks are run by hand; tests/run compiles them with all targets.
-    ("cargo bench ", "tests/run", "--all-targets"),
+    // The benchmarks are run by hand; tests/run compiles them.
+    ("cargo bench ", "tests/run", "--benches"),
 ];
 
 /// How a block is executed.
