@@ -12,7 +12,7 @@ mod kept;
 mod step;
 mod verdict;
 
-pub use kept::{hint, kept_level};
+pub use kept::{KeptLevel, hint, kept_level};
 
 use self::judge::Recorded;
 use self::step::{Check, PrivateDir, Status};
@@ -31,7 +31,6 @@ const DEFAULT_TIME: Duration = Duration::from_secs(30);
 const MIN_TIME: Duration = Duration::from_millis(500);
 /// Fact of a check of another GPU: which of the first one's it is.
 const PART: &str = "part";
-const TIME_IS_OVER: &str = "not run: the time for all checks is over (--seconds)";
 
 /// What is wished of the checks.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +157,13 @@ impl Round<'_> {
         if alone.status == Status::Skipped {
             return Ok(());
         }
+        if alone.status == Status::Bad {
+            return self.skip(
+                "D9",
+                "HIP recorded",
+                "not run: HIP alone fails, so there is nothing to compare",
+            );
+        }
         let level = self.level;
         let recorded = self.recorded("D9", "HIP recorded", &[], 8, |check, recorded| {
             judge::hip(check, recorded, &alone, level)
@@ -254,7 +260,7 @@ impl Round<'_> {
     /// Runs a check as it is, with more variables.
     fn run(&self, id: &str, options: &[&str], seconds: u64, variables: &[(&str, &str)]) -> Check {
         let Some(limit) = self.left(seconds) else {
-            return Check::found(Status::Skipped, TIME_IS_OVER);
+            return Check::out_of_time();
         };
         let mut command = Command::new(&self.program);
         command.arg(id).args(options).envs(variables.iter().copied());
@@ -271,7 +277,7 @@ impl Round<'_> {
         judge: impl FnOnce(&Check, &Recorded) -> Check,
     ) -> Result<(Check, Option<Recorded>)> {
         let Some(limit) = self.left(seconds) else {
-            return Ok((Check::found(Status::Skipped, TIME_IS_OVER), None));
+            return Ok((Check::out_of_time(), None));
         };
         let recording = self.place.path().join("recording");
         let own = std::env::current_exe().context("where roctop itself is")?;
@@ -289,7 +295,8 @@ impl Round<'_> {
                 Err(_) => Check::found(Status::Bad, "the recording cannot be read"),
             };
         }
-        let recorded = recorded.ok();
+        // What was recorded until a time-out is no evidence of what is missing in it.
+        let recorded = recorded.ok().filter(|_| !check.has_hung);
         let stepped = recorded.as_ref().and_then(|recorded| recorded.level);
         let check = check
             .number("started_at", self.level.number().into())

@@ -140,6 +140,8 @@ struct Running {
     on_exit: OnExit,
     /// Other viewers can know how the program ended.
     is_end_noted: bool,
+    /// What the user is to know of the level that an earlier check found.
+    kept_level: Option<String>,
 }
 
 impl Running {
@@ -149,6 +151,7 @@ impl Running {
             mut session,
             variables,
             recorder,
+            kept_level,
         } = run::prepare(run, program)?;
         let size = tcgetwinsize(tty)?;
         let (command, terminal) = launch::command_in_session(program, &variables, size, &run.output)?;
@@ -184,6 +187,7 @@ impl Running {
             end_requested: end_requested()?,
             on_exit: run.on_exit,
             is_end_noted: false,
+            kept_level,
         })
     }
 
@@ -262,6 +266,9 @@ impl Running {
         };
         if watched.leave.is_some() || is_over {
             return LoopControl::Stop;
+        }
+        if let Some(line) = self.kept_level.take() {
+            return LoopControl::Say(line);
         }
         match watched.fate.take() {
             Some(fate) => LoopControl::ExitCause(fate),

@@ -3,7 +3,8 @@
 use crate::ask::server::{Asked, Server};
 use crate::cli::{self, Look, OnExit};
 use crate::clocks::boottime;
-use crate::doctor;
+use crate::demo;
+use crate::doctor::{self, gpu::KeptLevel};
 use crate::embedded;
 use crate::item::Exit;
 use crate::job::{JobMember, JobPlan};
@@ -27,7 +28,7 @@ use crate::ui;
 use crate::units::elide;
 use anyhow::Result;
 use roctop_ring::level::Level;
-use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_RING, control, wanted};
+use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_LEVEL_REASON, ENV_RING, control, wanted};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -127,6 +128,8 @@ pub(crate) struct Prepared {
     pub(crate) session: SessionDir,
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) recorder: Option<Recorder>,
+    /// What the user is to know of the level that an earlier check found.
+    pub(crate) kept_level: Option<String>,
 }
 
 pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
@@ -169,16 +172,26 @@ pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
         *value = all;
     }
     variables.push((OsString::from(ENV_RING), OsString::from(slots.to_string())));
+    let mut kept_level = None;
     if !run.no_collect {
         // What doctor --gpu found here, where nothing else was asked for that contradicts it.
-        let allows = |kept: &Level| {
-            level::start(Some(*kept), run.dispatch_source, is_counting, &|name| {
+        let allows = |kept: &KeptLevel| {
+            level::start(Some(kept.level), run.dispatch_source, is_counting, &|name| {
                 std::env::var_os(name)
             })
             .is_ok()
         };
-        let level = level.or_else(|| doctor::gpu::kept_level().filter(allows));
+        // The demo's GPU is synthetic.
+        let is_demo = words.get(1).is_some_and(|word| word == demo::WORKER);
+        let may_be_kept = level.is_none() && !is_demo;
+        let kept = may_be_kept.then(doctor::gpu::kept_level).flatten().filter(allows);
+        let level = level.or(kept.as_ref().map(|kept| kept.level));
         variables.extend(level.map(|level| (OsString::from(ENV_LEVEL), OsString::from(level.to_string()))));
+        let reason = kept
+            .as_ref()
+            .map(|kept| format!("{} {}", kept.level, kept.explanation()));
+        variables.extend(reason.map(|reason| (ENV_LEVEL_REASON.into(), reason.into())));
+        kept_level = kept.and_then(|kept| kept.line());
         // For the user, who is at a terminal; no file and no pipe gets the line.
         if std::io::stderr().is_terminal()
             && let Some(line) = doctor::gpu::hint()
@@ -191,6 +204,7 @@ pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
         session,
         variables,
         recorder,
+        kept_level,
     })
 }
 
@@ -225,7 +239,11 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
         mut session,
         variables,
         recorder,
+        kept_level,
     } = prepare(run, program)?;
+    if let Some(line) = kept_level {
+        say(&line);
+    }
     let is_recorded = recorder.is_some();
     let keeper = run.keeping.clone().map(|keeping| {
         let origin = Origin::here(&topology::read(Path::new("/")));

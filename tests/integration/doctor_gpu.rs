@@ -87,9 +87,20 @@ impl Checked {
 
     /// What a program gets as its level afterwards.
     fn given_level(&self) -> String {
+        let out = self.recorded("recording");
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    /// What roctop says when a program starts afterwards.
+    fn said_at_start(&self) -> String {
+        let out = self.recorded("another-recording");
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    }
+
+    fn recorded(&self, name: &str) -> Output {
         let library = emulated_gpu().unwrap();
         let machine = [("LD_PRELOAD", library.to_str().unwrap())];
-        let recording = self.place.join("recording");
+        let recording = self.place.join(name);
         let words = [
             "record",
             "-o",
@@ -99,8 +110,7 @@ impl Checked {
             "-c",
             "echo level=$ROCTOP_LEVEL",
         ];
-        let out = roctop(&self.place, &words, &machine);
-        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+        roctop(&self.place, &words, &machine)
     }
 }
 
@@ -129,6 +139,7 @@ fn a_sound_gpu_is_level_0() {
     assert_eq!(checked.level(), 0, "{text}");
     assert!(text.contains("Verdict: level 0 on gfx906, kernel "), "{text}");
     assert_eq!(checked.given_level(), "level=0");
+    assert!(!checked.said_at_start().contains("timing level"), "nothing is left out");
     // For an issue: nobody's names.
     let file = checked.file.to_string();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
@@ -151,6 +162,14 @@ fn signals_in_a_file_that_never_come_are_level_1() {
     assert_eq!(checked.statuses("D3"), ["bad"], "{}", checked.text);
     assert_eq!((checked.level(), checked.code), (1, 1), "{}", checked.text);
     assert_eq!(checked.given_level(), "level=1");
+    let said = checked.said_at_start();
+    let expected = [
+        "timing level 1, ",
+        "found by 'roctop doctor --gpu' on 20",
+        "since D3 fails",
+        "rm '",
+    ];
+    assert!(expected.iter().all(|part| said.contains(part)), "{said}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 #![expect(unsafe_code, reason = "getauxval")]
 
 use roctop_ring::level::Level;
-use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_LEVEL, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION};
+use roctop_ring::session::{
+    ENV_COUNT_PAUSES, ENV_LEVEL, ENV_LEVEL_REASON, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION,
+};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -23,6 +25,8 @@ pub struct Config {
     pub counts_pauses: bool,
     /// The requested level of timing.
     pub level: Option<Level>,
+    /// Why it is requested; `None` if the user chose it.
+    pub level_reason: Option<String>,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
@@ -38,12 +42,14 @@ fn read() -> Option<Config> {
         return None;
     }
     let session = PathBuf::from(std::env::var_os(ENV_SESSION).filter(|value| !value.is_empty())?);
+    let level = level(std::env::var(ENV_LEVEL).ok().as_deref(), is_set(ENV_NO_FLIGHT));
     Some(Config {
         session,
         ring_slots: ring_slots(std::env::var(ENV_RING).ok().as_deref()),
         is_paused: is_set(ENV_PAUSED),
         counts_pauses: is_set(ENV_COUNT_PAUSES),
-        level: level(std::env::var(ENV_LEVEL).ok().as_deref(), is_set(ENV_NO_FLIGHT)),
+        level,
+        level_reason: level_reason(level, std::env::var(ENV_LEVEL_REASON).ok().as_deref()),
     })
 }
 
@@ -54,6 +60,12 @@ fn level(number: Option<&str>, has_no_files: bool) -> Option<Level> {
         return asked.max(Some(Level::Memory));
     }
     asked
+}
+
+/// Why a level is requested. The reason of another level, in the environment of a program that set its own, does not count.
+fn level_reason(level: Option<Level>, text: Option<&str>) -> Option<String> {
+    let (number, reason) = text?.split_once(' ')?;
+    (level.is_some() && Level::parse(number) == level).then(|| reason.to_owned())
 }
 
 fn is_set(name: &str) -> bool {

@@ -40,6 +40,8 @@ pub enum Reason {
     Untested = 12,
     /// Launches came through an unknown queue.
     Unseen = 13,
+    /// An earlier check of the machine found it.
+    Kept = 14,
 }
 
 impl Reason {
@@ -67,6 +69,7 @@ impl Reason {
             Self::NoSignals => "HSA made no signal for roctop",
             Self::NoProxy => "HSA refused to make a queue for interception",
             Self::Unseen => "kernels were launched that came by no known queue",
+            Self::Kept => "found by an earlier 'roctop doctor --gpu'",
             Self::Untested => "flight files were not tested on this GPU: see 'roctop doctor --gpu'",
         }
     }
@@ -111,11 +114,16 @@ pub fn asked() -> Option<Level> {
 pub(crate) fn begin(process: &Process) {
     let level = asked().unwrap_or_default();
     word(word::LEVEL).store(u64::from(level.number()) + 1, Ordering::Relaxed);
+    let kept = crate::config::config().and_then(|config| config.level_reason.as_deref());
+    let (reason, text) = match kept {
+        Some(text) => (Reason::Kept, text),
+        None => (Reason::Asked, Reason::Asked.text()),
+    };
     if level != Level::Files {
-        say(process, level, level, Reason::Asked, 0, "");
+        say(process, level, level, reason, 0, text);
     }
     if level == Level::Off {
-        off(Reason::Asked);
+        off(text);
     }
 }
 
@@ -141,14 +149,14 @@ pub fn step_down_because(to: Level, reason: Reason, place: u32, more: &str) -> b
         say(process, from, to, reason, place, more);
     }
     if to == Level::Off {
-        off(reason);
+        off(reason.text());
     }
     true
 }
 
-fn off(reason: Reason) {
+fn off(reason: &str) {
     state::switch_off();
-    process::say_off(reason.text());
+    process::say_off(reason);
 }
 
 fn say(process: &Process, from: Level, to: Level, reason: Reason, place: u32, more: &str) {

@@ -22,6 +22,8 @@ pub const ENV_COUNT_PAUSES: &str = "ROCTOP_COUNT_PAUSES";
 pub const ENV_NO_FLIGHT: &str = "ROCTOP_NO_FLIGHT_FILES";
 /// Environment variable: number of the level of timing at which a process starts, see [`crate::level::Level`].
 pub const ENV_LEVEL: &str = "ROCTOP_LEVEL";
+/// Environment variable: private, a level, a space, and why [`ENV_LEVEL`] has it, where the user did not choose it.
+pub const ENV_LEVEL_REASON: &str = "ROCTOP_LEVEL_REASON";
 /// Environment variable: requested hardware counters, pairs of `key=value` separated by `;`.
 pub const ENV_COUNTERS: &str = "ROCTOP_COUNTERS";
 /// Environment variable: additional counter definitions for rocprofiler-sdk, as YAML text.

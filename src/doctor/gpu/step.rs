@@ -61,6 +61,9 @@ pub(super) struct Check {
     /// It did not end by itself.
     #[serde(default)]
     pub(super) has_hung: bool,
+    /// It was not run because the time for all checks was over.
+    #[serde(default)]
+    pub(super) is_out_of_time: bool,
 }
 
 impl Check {
@@ -70,6 +73,14 @@ impl Check {
             status,
             text: text.into(),
             ..Self::default()
+        }
+    }
+
+    /// One for which no time was left.
+    pub(super) fn out_of_time() -> Self {
+        Self {
+            is_out_of_time: true,
+            ..Self::found(Status::Skipped, "not run: the time for all checks is over (--seconds)")
         }
     }
 
