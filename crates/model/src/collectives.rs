@@ -50,8 +50,12 @@ const MAX_RANKS: u32 = 1 << 16;
 const MAX_OPEN: usize = 1 << 16;
 /// Number of complete collectives that are kept.
 const MAX_KEPT: usize = 4096;
-/// A collective whose kernels are missing is complete when its communicator is this much further.
+/// A collective whose kernel is missing is complete when kernels of the communicator are this much further: it is lost.
 const MAX_BEHIND: u32 = 64;
+/// The same for calls: the GPU is never this far behind.
+const MAX_AHEAD: u32 = 4096;
+/// Time after the call's end within which a running process shows a first kernel of a collective, at least in flight, ns.
+const FIRST_KERNEL: u64 = 1_000_000_000;
 /// Maximum number of kernels whose call is not known yet.
 const MAX_KERNELS: usize = 1 << 16;
 /// Number of calls inside of others from which on those of complete collectives are removed.
@@ -117,8 +121,14 @@ pub struct Collectives {
     kernel_order: VecDeque<(u32, u64)>,
     /// Highest sequence number of each rank of a communicator.
     reached: FastMap<u64, u32>,
+    /// The same of collectives whose kernel has come.
+    reached_by_kernels: FastMap<u64, u32>,
     /// Processes that have shown kernels of their collectives.
     has_kernels: BTreeSet<u32>,
+    /// Processes whose kernels are not recorded from some time on.
+    unrecorded: BTreeSet<u32>,
+    /// Processes whose collectives have no kernels.
+    without_kernels: BTreeSet<u32>,
     operations: BTreeMap<(u32, Operation), OperationRow>,
     recent: VecDeque<(Arc<Collective>, Times)>,
     problems: Vec<Problem>,

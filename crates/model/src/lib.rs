@@ -83,6 +83,7 @@ use self::tally::Counting;
 use self::thread_times::ThreadTimes;
 use self::transfers::Transfers;
 use self::union::Gathered;
+use roctop_ring::level::Level;
 use roctop_ring::record::status;
 use roctop_trace::decode::Decoded;
 use roctop_trace::item::{
@@ -389,6 +390,9 @@ impl Store {
                 records,
             } => self.lost(*process, *reason, *records),
             Item::Level { process, step, text } => {
+                if step.to >= Level::Plain {
+                    self.collectives.unrecorded(*process);
+                }
                 self.row(*process, |row| row.level = Some((step.to, text.clone())));
             }
             Item::Status { process, code, text } => {
@@ -493,6 +497,7 @@ impl Store {
     }
 
     fn open(&mut self, open: &Open) {
+        self.collectives.in_flight(open.process, &open.dispatches);
         let mut open = open.clone();
         let clamp = |at: &mut Nanos| *at = (*at).min(LATEST);
         open.calls.iter_mut().for_each(|call| clamp(&mut call.span.begin));

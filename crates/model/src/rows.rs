@@ -21,6 +21,7 @@ const LETTERS: usize = 26;
 impl Store {
     pub(super) fn make_values(&mut self) -> Values {
         self.is_new |= self.settle_transfers();
+        self.settle_collectives();
         let is_same = !self.is_new && !self.tables.is_behind();
         let known = self.values.clone().filter(|_| is_same);
         let tables = known.map_or_else(|| self.table_values(), |known| (*known).clone());
@@ -52,6 +53,20 @@ impl Store {
             analysis,
             ..tables
         }
+    }
+
+    /// Counts the collectives that get no kernel. In a recording that is known at its end, whatever the order of records.
+    fn settle_collectives(&mut self) {
+        let is_whole = match self.options.mode {
+            Mode::Replay => self.loading.percent().is_none(),
+            Mode::Live => self.ended().is_some(),
+        };
+        if is_whole {
+            self.collectives.finish();
+        } else if self.options.mode == Mode::Live {
+            self.collectives.settle(self.now);
+        }
+        self.collective_slices();
     }
 
     /// Values that only records change.

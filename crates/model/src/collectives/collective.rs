@@ -26,16 +26,17 @@ pub struct Part {
     pub kernel: Option<Span>,
     /// Its group has ended with this call; 0 if it is in no group.
     pub(super) group_end: u64,
-    /// The process has shown kernels of its collectives.
-    pub(super) has_kernels: bool,
+    /// Its kernel, while none has come, is still expected.
+    pub(super) awaits_kernel: bool,
     /// It is among the arrivals.
     pub(super) is_counted: bool,
 }
 
 impl Part {
-    /// Whether all that is expected of it is known.
+    /// Whether all that is expected of it is known. Calls run ahead of the GPU, and records of kernels and of calls come from
+    /// different rings: that no kernel has come says nothing.
     pub(super) fn is_complete(&self) -> bool {
-        self.returned.is_some() && (self.kernel.is_some() || !self.has_kernels)
+        self.returned.is_some() && (self.kernel.is_some() || !self.awaits_kernel)
     }
 }
 
@@ -48,6 +49,15 @@ pub struct Collective {
     pub size: u32,
     /// The parts that came, by rank; of a message, the sender's and the receiver's.
     pub parts: Vec<Part>,
+    /// What the ranks passed was compared.
+    pub(super) is_checked: bool,
+}
+
+impl Collective {
+    /// Whether all ranks' calls have returned.
+    pub(super) fn has_returned(&self) -> bool {
+        self.parts.len() == self.size as usize && self.parts.iter().all(|part| part.returned.is_some())
+    }
 }
 
 /// A part of a collective: by rank, and of a message by its side.

@@ -2,10 +2,12 @@
 
 use super::collective::{PartKey, joined};
 use super::{
-    Collective, Collectives, IN_PROGRESS, Key, MAX_BEHIND, MAX_INNER, MAX_KEPT, MAX_KERNELS, MAX_NESTED, MAX_OPEN,
-    OperationRow, Part, pack,
+    Collective, Collectives, FIRST_KERNEL, IN_PROGRESS, Key, MAX_AHEAD, MAX_BEHIND, MAX_INNER, MAX_KEPT, MAX_KERNELS,
+    MAX_NESTED, MAX_OPEN, OperationRow, Part, pack,
 };
-use roctop_trace::item::{ApiCall, CollectiveOperation as Operation, Communication, Dispatch, Span};
+use crate::fx_hash::FastMap;
+use roctop_trace::item::{ApiCall, CollectiveOperation as Operation, Communication, Dispatch, Nanos, ProcessId, Span};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Collectives {
@@ -43,20 +45,24 @@ impl Collectives {
             rank: local.rank,
             is_receiver,
         };
-        if pair.is_none() {
-            let reached = self.reached.entry(pack(local.communicator, local.rank)).or_default();
-            *reached = (*reached).max(call.sequence);
+        let before = self
+            .reached
+            .get(&pack(local.communicator, local.rank))
+            .copied()
+            .unwrap_or(0);
+        if pair.is_none() && call.sequence > before {
+            self.reached.insert(pack(local.communicator, local.rank), call.sequence);
         }
-        let has_kernels = self.has_kernels.contains(&process);
+        let awaits_kernel = !self.without_kernels.contains(&process);
         let collective = self.open.entry(key).or_insert_with(|| Collective {
             key,
             size: if pair.is_some() { 2 } else { size },
-            parts: Vec::new(),
+            ..Collective::default()
         });
         let part = Part {
             rank: local.rank,
             call: *call,
-            has_kernels,
+            awaits_kernel,
             ..Part::default()
         };
         let order = |part: &Part| (part.call.operation == Operation::Receive, part.rank);
@@ -78,11 +84,19 @@ impl Collectives {
                 .or_default()
                 .push(place);
         }
+        if pair.is_none() {
+            self.passed(place, before, MAX_AHEAD);
+        }
         if self.open.len() > MAX_OPEN
-            && let Some((_, oldest)) = self.open.pop_first()
+            && let Some((_, oldest)) = self.open.first_key_value()
         {
-            self.forget(&oldest);
-            self.unmatched += oldest.parts.len() as u64;
+            let key = oldest.key;
+            if oldest.has_returned() {
+                self.close(key);
+            } else if let Some(oldest) = self.open.remove(&key) {
+                self.forget(&oldest);
+                self.unmatched += oldest.parts.len() as u64;
+            }
         }
     }
 
@@ -175,6 +189,15 @@ impl Collectives {
             }
             self.part_ended(place);
             self.complete(place.key);
+            // Of a mismatch kernels may never end.
+            if let Some(collective) = self.open.get_mut(&place.key)
+                && collective.has_returned()
+                && !collective.is_checked
+            {
+                collective.is_checked = true;
+                let collective = collective.clone();
+                self.check(&collective);
+            }
         }
     }
 
@@ -218,14 +241,89 @@ impl Collectives {
     }
 
     fn ran(&mut self, process: u32, correlation: u64, span: Span) {
-        if self.has_kernels.insert(process) {
-            for part in self.open.values_mut().flat_map(|collective| &mut collective.parts) {
-                part.has_kernels |= part.call.process.0 == process;
-            }
-        }
+        self.shows_kernels(process);
         for place in self.places(process, correlation) {
             let Some(part) = self.part(place) else { continue };
             part.kernel = Some(joined(part.kernel.unwrap_or(span), span));
+            self.part_ended(place);
+            self.complete(place.key);
+            let rank = pack(place.key.communicator, place.rank);
+            let before = self.reached_by_kernels.get(&rank).copied().unwrap_or(0);
+            if place.key.pair.is_none() && place.key.sequence > before {
+                self.reached_by_kernels.insert(rank, place.key.sequence);
+                self.passed(place, before, MAX_BEHIND);
+            }
+        }
+    }
+
+    /// A process's collectives have kernels.
+    fn shows_kernels(&mut self, process: u32) {
+        if !self.has_kernels.insert(process) || !self.without_kernels.remove(&process) {
+            return;
+        }
+        for part in self.open.values_mut().flat_map(|collective| &mut collective.parts) {
+            part.awaits_kernel |= part.call.process.0 == process;
+        }
+    }
+
+    /// Dispatches are in flight: one of a collective shows that the process has such.
+    pub fn in_flight(&mut self, process: ProcessId, dispatches: &[Dispatch]) {
+        let process = process.0;
+        let is_ours = |dispatch: &Dispatch| {
+            self.is_part(process, dispatch.correlation) || self.inner.contains_key(&(process, dispatch.correlation))
+        };
+        if self.is_active() && !self.has_kernels.contains(&process) && dispatches.iter().any(is_ours) {
+            self.shows_kernels(process);
+        }
+    }
+
+    /// Kernels of a process are not recorded from now on. Records of earlier ones may still come.
+    pub fn unrecorded(&mut self, process: ProcessId) {
+        self.unrecorded.insert(process.0);
+    }
+
+    /// Counts collectives of processes that run and have shown no kernel of theirs, not even in flight: there is none.
+    pub fn settle(&mut self, now: Nanos) {
+        let is_due = |part: &Part| {
+            let has_time = part.returned.is_some_and(|at| at.saturating_add(FIRST_KERNEL) < now);
+            let process = part.call.process.0;
+            let may_lack = !self.has_kernels.contains(&process) || self.unrecorded.contains(&process);
+            has_time && may_lack && part.awaits_kernel && part.kernel.is_none()
+        };
+        let parts = self.open.values().flat_map(|collective| &collective.parts);
+        let due: BTreeSet<u32> = parts
+            .filter(|part| is_due(part))
+            .map(|part| part.call.process.0)
+            .collect();
+        if !due.is_empty() {
+            self.without_kernels.extend(&due);
+            self.await_none(|part| due.contains(&part.call.process.0));
+        }
+    }
+
+    /// All records have come: what has no kernel gets none.
+    pub fn finish(&mut self) {
+        self.await_none(|_| true);
+    }
+
+    /// Expects no kernels of parts any more.
+    fn await_none(&mut self, of: impl Fn(&Part) -> bool) {
+        let mut places = Vec::new();
+        for collective in self.open.values_mut() {
+            for part in collective
+                .parts
+                .iter_mut()
+                .filter(|part| part.awaits_kernel && of(part))
+            {
+                part.awaits_kernel = false;
+                places.push(PartKey {
+                    key: collective.key,
+                    rank: part.rank,
+                    is_receiver: part.call.operation == Operation::Receive,
+                });
+            }
+        }
+        for place in places {
             self.part_ended(place);
             self.complete(place.key);
         }
@@ -234,34 +332,39 @@ impl Collectives {
     /// Counts a collective if all is known of it.
     fn complete(&mut self, key: Key) {
         let Some(collective) = self.open.get(&key) else { return };
-        let is_whole = collective.parts.len() == collective.size as usize;
-        if is_whole && collective.parts.iter().all(Part::is_complete) {
+        let is_over = |part: &Part| part.is_complete() || self.is_kernel_lost(key, part);
+        if collective.has_returned() && collective.parts.iter().all(is_over) {
             self.close(key);
-        }
-        // Older ones whose kernels were lost.
-        let old = Key {
-            communicator: key.communicator,
-            sequence: key.sequence.saturating_sub(MAX_BEHIND),
-            pair: None,
-        };
-        if key.pair.is_none()
-            && let Some(collective) = self.open.get(&old)
-            && collective.parts.len() == collective.size as usize
-            && collective.parts.iter().all(|part| part.returned.is_some())
-        {
-            self.close(old);
         }
     }
 
-    /// All records have come: what has no kernel gets none.
-    pub fn finish(&mut self) {
-        let is_whole = |collective: &&Collective| {
-            collective.parts.len() == collective.size as usize
-                && collective.parts.iter().all(|part| part.returned.is_some())
+    /// Whether the rank is so much further that the kernel does not come any more.
+    fn is_kernel_lost(&self, key: Key, part: &Part) -> bool {
+        let rank = pack(key.communicator, part.rank);
+        let is_behind = |reached: &FastMap<u64, u32>, distance: u32| {
+            reached
+                .get(&rank)
+                .is_some_and(|reached| *reached >= key.sequence.saturating_add(distance))
         };
-        let whole: Vec<_> = self.open.values().filter(is_whole).map(|it| it.key).collect();
-        for key in whole {
-            self.close(key);
+        let is_passed = is_behind(&self.reached_by_kernels, MAX_BEHIND) || is_behind(&self.reached, MAX_AHEAD);
+        key.pair.is_none() && is_passed
+    }
+
+    /// A rank went on from the collective `before` to one that many further than others, which may lack kernels.
+    fn passed(&mut self, place: PartKey, before: u32, distance: u32) {
+        let key = |sequence: u32| Key {
+            communicator: place.key.communicator,
+            sequence,
+            pair: None,
+        };
+        let Some(last) = place.key.sequence.checked_sub(distance) else {
+            return;
+        };
+        let first = before.saturating_sub(distance).saturating_add(1).min(last);
+        let passed = self.open.range(key(first)..=key(last)).map(|(key, _)| *key);
+        let passed: Vec<Key> = passed.filter(|key| key.pair.is_none()).collect();
+        for key in passed {
+            self.complete(key);
         }
     }
 
@@ -294,7 +397,9 @@ impl Collectives {
             return;
         };
         self.forget(&collective);
-        self.check(&collective);
+        if !collective.is_checked {
+            self.check(&collective);
+        }
         let operation = collective
             .parts
             .first()

@@ -12,7 +12,14 @@ struct Job {
 }
 
 impl Job {
+    /// Ranks whose collectives are known to have no kernels.
     fn of(ranks: u32) -> Self {
+        let mut job = Self::with_kernels(ranks);
+        job.collectives.without_kernels.extend(0..ranks);
+        job
+    }
+
+    fn with_kernels(ranks: u32) -> Self {
         let mut job = Self {
             collectives: Collectives::keeping_all(),
             ranks,
@@ -73,6 +80,15 @@ impl Job {
         }
     }
 
+    fn kernel(&mut self, call: &Communication, begin: u64, end: u64) {
+        self.collectives.dispatch(&Dispatch {
+            process: call.process,
+            correlation: call.correlation,
+            span: Span { begin, end },
+            ..Dispatch::default()
+        });
+    }
+
     fn values(&mut self, now: u64) -> CollectiveValues {
         self.collectives.values(now)
     }
@@ -102,7 +118,7 @@ fn the_last_rank_skew_wait_and_transfer_are_found() {
 
 #[test]
 fn arrivals_are_kernels_where_all_ranks_have_them() {
-    let mut job = Job::of(2);
+    let mut job = Job::with_kernels(2);
     for rank in 0..2 {
         let call = job.call(rank, 10 * MS);
         job.collectives.communication(&call);
@@ -141,10 +157,137 @@ fn arrivals_are_kernels_where_all_ranks_have_them() {
     assert_eq!((times.skew(), times.transfer(), times.latest), (5 * MS, 2 * MS, 1));
 }
 
+/// Rank 1's all-reduce begins 5 ms after rank 0's. What is read first does not matter: each order of the calls' ends and
+/// kernels of three collectives gives the same times, also of the first one.
+#[test]
+fn the_first_collectives_are_timed_by_kernels_in_any_order() {
+    // Ends and kernels of two ranks and three collectives; a part's kernel may come before its call's end.
+    const EVENTS: usize = 12;
+    for first in 0..EVENTS {
+        for step in [1, 5, 7, 11] {
+            let mut job = Job::with_kernels(2);
+            let mut calls = Vec::new();
+            for turn in 0..3u64 {
+                for rank in 0..2 {
+                    let call = job.call(rank, (1 + turn) * MS);
+                    job.collectives.communication(&call);
+                    calls.push((turn, u64::from(rank), call));
+                }
+            }
+            for event in (0..EVENTS).map(|index| (first + index * step) % EVENTS) {
+                let (turn, rank, call) = calls[event / 2];
+                let begin = (100 + 100 * turn + 5 * rank) * MS;
+                if event % 2 == 0 {
+                    job.returned(&call, call.start + 10);
+                } else {
+                    job.kernel(&call, begin, (185 + 100 * turn) * MS);
+                }
+            }
+            let done = job.collectives.take_done();
+            assert_eq!(done.len(), 3, "{first} {step}");
+            for (_, times) in done {
+                assert!(times.by_kernel, "{first} {step}");
+                assert_eq!((times.skew(), times.transfer(), times.latest), (5 * MS, 80 * MS, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_running_process_waits_for_its_first_kernel_or_shows_that_there_is_none() {
+    let in_flight = |call: &Communication| Dispatch {
+        process: call.process,
+        correlation: call.correlation,
+        ..Dispatch::default()
+    };
+    let mut job = Job::with_kernels(2);
+    let calls = [job.call(0, MS), job.call(1, MS)];
+    for call in &calls {
+        job.collectives.communication(call);
+        job.returned(call, 2 * MS);
+        job.collectives.in_flight(call.process, &[in_flight(call)]);
+    }
+    job.collectives.settle(60_000 * MS);
+    assert!(job.collectives.take_done().is_empty(), "their kernels run");
+    // A mismatch is named although its kernels never end.
+    for rank in 0..2 {
+        let mut call = job.call(rank, 3 * MS);
+        call.count += u64::from(rank);
+        job.collectives.communication(&call);
+        job.returned(&call, 4 * MS);
+    }
+    assert_eq!(job.values(60_000 * MS).problems.len(), 1);
+    for call in &calls {
+        job.kernel(call, 50_000 * MS, 60_001 * MS);
+    }
+    assert!(job.collectives.take_done()[0].1.by_kernel);
+
+    let mut job = Job::with_kernels(2);
+    job.reduce(&[MS, MS], 2 * MS);
+    job.collectives.settle(1001 * MS);
+    assert!(job.collectives.take_done().is_empty());
+    job.collectives.settle(1003 * MS);
+    assert!(!job.collectives.take_done()[0].1.by_kernel);
+    // From then on nothing is awaited, until a kernel comes.
+    job.reduce(&[1010 * MS, 1011 * MS], 1012 * MS);
+    assert_eq!(job.collectives.take_done().len(), 1);
+    for rank in 0..2 {
+        let call = job.call(rank, 1020 * MS);
+        job.collectives.communication(&call);
+        job.kernel(&call, 1030 * MS, 1040 * MS);
+        job.returned(&call, 1021 * MS);
+    }
+    assert!(job.collectives.take_done()[0].1.by_kernel);
+    job.reduce(&[1050 * MS, 1050 * MS], 1051 * MS);
+    job.collectives.settle(9000 * MS);
+    assert!(job.collectives.take_done().is_empty());
+    // Kernels are not recorded any more: the collector stepped down.
+    for process in [0, 1] {
+        job.collectives.unrecorded(ProcessId(process));
+    }
+    job.collectives.settle(9000 * MS);
+    assert_eq!(job.collectives.take_done().len(), 1);
+}
+
+/// A lost kernel is not awaited when kernels are much further; that calls are, as at the begin of a training, says nothing.
+#[test]
+fn lost_kernels_hold_up_no_collective() {
+    let mut job = Job::with_kernels(2);
+    let mut calls = Vec::new();
+    for turn in 0..u64::from(4 * MAX_BEHIND) {
+        for rank in 0..2 {
+            let call = job.call(rank, (1 + turn) * MS);
+            job.collectives.communication(&call);
+            job.returned(&call, (1 + turn) * MS + 10);
+            calls.push((rank, turn, call));
+        }
+    }
+    assert!(job.collectives.take_done().is_empty());
+    for (rank, turn, call) in &calls {
+        // A stretch of one rank's kernels is lost.
+        if *rank == 0 || !(20..120).contains(turn) {
+            let begin = (1000 + turn + u64::from(*rank)) * MS;
+            job.kernel(call, begin, begin + MS);
+        }
+    }
+    let done = job.collectives.take_done();
+    assert_eq!(done.len(), calls.len() / 2);
+    let by_kernel = done.iter().filter(|(_, times)| times.by_kernel).count();
+    assert_eq!(by_kernel, calls.len() / 2 - 100);
+    // Without a kernel ever, calls decide.
+    let mut job = Job::with_kernels(1);
+    for turn in 0..u64::from(MAX_AHEAD) + 5 {
+        job.reduce(&[turn * MS], turn * MS + 10);
+    }
+    assert_eq!(job.collectives.take_done().len(), 5);
+    job.collectives.finish();
+    assert_eq!(job.collectives.take_done().len(), MAX_AHEAD as usize);
+}
+
 /// An AllToAll ends a group, and the end of the group launches the kernel.
 #[test]
 fn kernels_of_calls_two_levels_down_are_joined() {
-    let mut job = Job::of(2);
+    let mut job = Job::with_kernels(2);
     for rank in 0..2 {
         let call = job.call(rank, 10 * MS);
         job.collectives.communication(&call);
@@ -215,7 +358,7 @@ fn a_missing_rank_is_named_and_a_late_one_is_not_for_long() {
 
 #[test]
 fn nobody_waits_before_the_previous_kernel_ends() {
-    let mut job = Job::of(2);
+    let mut job = Job::with_kernels(2);
     // Both have kernels; those of the second collective have not run, and rank 0 has called the third.
     for turn in 0..2 {
         for rank in 0..2 {

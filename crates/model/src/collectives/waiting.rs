@@ -97,7 +97,7 @@ impl Collectives {
                 };
                 let is_busy = self.open.get(&previous).is_some_and(|before| {
                     let own = before.parts.iter().find(|other| other.rank == part.rank);
-                    own.is_some_and(|own| own.has_kernels && own.kernel.is_none())
+                    own.is_some_and(|own| own.awaits_kernel && own.kernel.is_none())
                 });
                 (has_begun && !is_busy).then(|| self.clocks.aligned(part.call.process, part.call.start))
             })
