@@ -321,7 +321,7 @@ impl Sites {
     pub fn caller(&self, path: PathId) -> Option<(Frame, &Line)> {
         let is_python = |(frame, _): &(Frame, &Line)| self.is_python(*frame);
         let is_own = |(frame, line): &(Frame, &Line)| self.is_python(*frame) && !is_installed(&line.file);
-        let written = |(_, line): &(Frame, &Line)| !line.function.starts_with(STUB) && !is_of_hip(line);
+        let written = |(_, line): &(Frame, &Line)| !is_stub(&line.function) && !is_of_hip(line);
         let first = |wanted: &dyn Fn(&(Frame, &Line)) -> bool| self.functions(path).find(wanted);
         first(&is_own)
             .or_else(|| first(&is_python))
@@ -430,6 +430,24 @@ pub fn with_distance(function: String, line: &Line) -> String {
         0 => function,
         distance => format!("{function}+{distance:#x}"),
     }
+}
+
+/// Whether a function is what the compiler puts between: `void ns::__device_stub__gemm<float>(float*)`. Templates have their
+/// result in front, and the word may also be within the name of another function, as an argument of a template.
+fn is_stub(function: &str) -> bool {
+    let name = function.strip_prefix("void ").unwrap_or(function);
+    let mut depth = 0_u32;
+    name.contains(STUB)
+        && name.char_indices().any(|(at, character)| {
+            let (before, rest) = name.split_at(at);
+            let is_first = before.is_empty() || before.ends_with("::");
+            match character {
+                '<' | '(' | '{' | '[' => depth += 1,
+                '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && is_first && rest.starts_with(STUB)
+        })
 }
 
 /// Whether a function is of HIP's own headers: they wrap many calls in templates, as `hipMalloc<float>`.
@@ -732,6 +750,30 @@ mod tests {
         assert_eq!(sites.label(id), "launch.h:7 launch()");
         let all: Vec<_> = sites.functions(id).map(|(_, line)| line.function.as_str()).collect();
         assert_eq!(all, ["__device_stub__gemm(int)", "launch()", "forward()"]);
+    }
+
+    #[test]
+    fn stubs_of_templates_and_namespaces_are_stubs() {
+        for stub in [
+            "__device_stub__gemm(int)",
+            "ns::__device_stub__inns(float*)",
+            "void ns::__device_stub__tin<float>(float*)",
+            "void __device_stub__t<(anonymous namespace)::A>(float*)",
+            "(anonymous namespace)::__device_stub__anon(float*)",
+            "void Block<ns::Shape<4>, {lambda(int)#1}>::__device_stub__run<2>(float*)",
+        ] {
+            assert!(is_stub(stub), "{stub}");
+        }
+        for written in [
+            "launch(int)",
+            "void hipLaunchKernelGGL<void (*)(float*)>(void (*)(float*))",
+            "void launch<&ns::__device_stub__k>(int)",
+            "void launch<void (&ns::__device_stub__k)(float*)>(int)",
+            "my__device_stub__thing()",
+            "ns::of(__device_stub__t*)",
+        ] {
+            assert!(!is_stub(written), "{written}");
+        }
     }
 
     #[test]
