@@ -6,68 +6,110 @@ use crate::model::table::CopyStat;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
 use roctop_ring::record::{direction, engine};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 
-/// How long a client may take for its request, and to take the answer.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a client may take for its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it may take to read the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Wait after a client that could not be accepted, as without a free descriptor.
+const REST: Duration = Duration::from_millis(100);
 /// Bytes of a request that are looked at.
 const REQUEST: usize = 4096;
+/// Maximum number of clients at the same time; a further one replaces the oldest.
+const MAX_CLIENTS: usize = 64;
 
 /// An address that is listened on.
-pub struct Endpoint(TcpListener);
+pub struct Endpoint(std::net::TcpListener);
 
 impl Endpoint {
     /// Listens.
     ///
     /// Errors: the address is taken or is none of this machine's.
     pub fn bind(address: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
+        let listener =
+            std::net::TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
         Ok(Self(listener))
     }
 
-    /// Answers from a separate thread until the process ends, one client after the other.
+    /// Answers from a separate thread until the process ends. Clients are served beside each other.
     pub fn serve(self, store: Arc<Mutex<Store>>, keep: Option<Arc<Health>>) -> Result<()> {
+        self.0.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
-            for client in self.0.incoming().flatten() {
-                // A client that goes away is its own affair.
-                let _ = answer(client, &store, keep.as_deref());
-            }
+            // An endpoint that fails answers nobody; the program goes on.
+            let _ = runtime.block_on(serve(self.0, &Arc::new((store, keep))));
         })?;
         Ok(())
     }
 }
 
-fn answer(mut client: TcpStream, store: &Mutex<Store>, keep: Option<&Health>) -> std::io::Result<()> {
-    client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
-    client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
-    let mut request = Vec::new();
-    let mut part = [0u8; 512];
-    while request.len() < REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        match client.read(&mut part)? {
-            0 => break,
-            got => request.extend_from_slice(&part[..got]),
+type Answers = Arc<(Arc<Mutex<Store>>, Option<Arc<Health>>)>;
+
+async fn serve(listener: std::net::TcpListener, answers: &Answers) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let mut clients: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let Ok((client, _)) = listener.accept().await else {
+            sleep(REST).await;
+            continue;
+        };
+        clients.retain(|client| !client.is_finished());
+        if clients.len() >= MAX_CLIENTS
+            && let Some(oldest) = clients.pop_front()
+        {
+            oldest.abort();
         }
+        let answers = answers.clone();
+        // A client that goes away is its own affair.
+        clients.push_back(tokio::spawn(async move { drop(answer(client, &answers).await) }).abort_handle());
     }
+}
+
+async fn answer(mut client: TcpStream, answers: &Answers) -> io::Result<()> {
+    let request = timeout(REQUEST_TIMEOUT, request(&mut client)).await??;
     let (state, kind, body) = if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET / ") {
+        let (store, keep) = &**answers;
         let snapshot = store
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .snapshot(Fresh::All);
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        ("200 OK", kind, text(&snapshot, keep.map(Health::get)))
+        ("200 OK", kind, text(&snapshot, keep.as_deref().map(Health::get)))
     } else {
         ("404 Not Found", "text/plain", "there is only /metrics\n".to_owned())
     };
     let length = body.len();
-    write!(
-        client,
+    let answer = format!(
         "HTTP/1.1 {state}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
+    );
+    timeout(ANSWER_TIMEOUT, client.write_all(answer.as_bytes())).await??;
+    client.shutdown().await
+}
+
+/// The head of a request, or the part of it that is looked at.
+async fn request(client: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut request = Vec::new();
+    let mut part = [0u8; 512];
+    while request.len() < REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match client.read(&mut part).await? {
+            0 => break,
+            got => request.extend_from_slice(&part[..got]),
+        }
+    }
+    Ok(request)
 }
 
 /// One value with the labels that identify it.
@@ -247,6 +289,25 @@ mod tests {
         assert_eq!(address("[::1]:5").unwrap().to_string(), "[::1]:5");
         for wrong in ["", "localhost", "70000", "1.2.3.4", "-1"] {
             assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// One after the other, they would take two seconds each.
+    #[test]
+    fn silent_clients_do_not_delay_others() {
+        use std::io::{Read, Write};
+        let endpoint = Endpoint::bind(address("0").unwrap()).unwrap();
+        let at = endpoint.0.local_addr().unwrap();
+        endpoint.serve(Arc::default(), None).unwrap();
+        let connect = || std::net::TcpStream::connect(at).unwrap();
+        let _silent: Vec<_> = (0..MAX_CLIENTS + 10).map(|_| connect()).collect();
+        for _ in 0..5 {
+            let mut client = connect();
+            client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert!(answer.ends_with("# EOF\n"), "{answer}");
         }
     }
 
