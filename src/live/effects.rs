@@ -2,6 +2,7 @@
 //! recording to compare with.
 
 use super::appearance::find_theme;
+use crate::clocks::boottime;
 use crate::counters::plan;
 use crate::export;
 use crate::item::Nanos;
@@ -158,6 +159,7 @@ impl EffectRunner {
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
             .map_err(anyhow::Error::from)
             .and_then(|recorder| {
+                let recorder = recorder.beginning_at(boottime());
                 Ingest::start(Live::late(session), None, Some(recorder), &self.gauging, Symbols::Shown)
             });
         match started {

@@ -1,6 +1,7 @@
 //! `--attach PID`: processes of sessions of roctop can be recorded from now on; of others it is said what is in the way.
 
 use super::settings::{Settings, usage_error};
+use crate::clocks::boottime;
 use crate::live::ingest::{Gauging, Ingest, Symbols};
 use crate::live::run::say;
 use crate::recording::Recorder;
@@ -85,7 +86,9 @@ impl Attach {
             .filter(|word| !word.is_empty())
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
-        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?.reporting(say);
+        let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?
+            .beginning_at(boottime())
+            .reporting(say);
         let ingest = Ingest::start(
             Live::late(&self.session),
             None,

@@ -5,6 +5,7 @@
 //! Blocks are independent, so a cut or damaged recording opens as far as it is intact, and missing parts are counted.
 //! Only the viewer's side writes recordings. Layout 1 had a single segment without an index.
 
+mod beginning;
 mod block;
 mod by_thread;
 mod contents;

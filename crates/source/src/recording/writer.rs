@@ -1,5 +1,6 @@
 //! Writes a recording: collects records by thread and flushes them as blocks.
 
+use super::beginning::Beginning;
 use super::block::{Kind, Owner};
 use super::by_thread::ByThread;
 use super::history::Written;
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::{LossReason, Lost, ProcessId};
+use roctop_trace::item::{LossReason, Lost, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
@@ -86,6 +87,8 @@ pub struct Recorder {
     /// Callback for the messages "disk full" and "space again".
     word: Option<fn(&str)>,
     written: Arc<Written>,
+    /// While records of the time before may come.
+    beginning: Option<Beginning>,
 }
 
 /// Action of the error when the disk is full from the start.
@@ -199,7 +202,16 @@ impl Recorder {
             missing: 0,
             word: None,
             written: Arc::default(),
+            beginning: None,
         })
+    }
+
+    /// Leaves out what ended before this time (CLOCK_BOOTTIME), except the calls and ranges of what ended later: for a program
+    /// that runs already.
+    #[must_use]
+    pub fn beginning_at(mut self, begin: Nanos) -> Self {
+        self.beginning = Some(Beginning::new(begin));
+        self
     }
 
     /// Limits the size of the records to about `max_bytes`. The oldest are removed first, and counted.
@@ -329,6 +341,21 @@ impl Recorder {
         }
     }
 
+    fn keep_records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        let (owner, mut rest) = (Owner::of(process.0, thread), slots);
+        while let (Some((owner, bytes)), later) = self.waiting.records(owner, rest) {
+            self.flush_facts(process.0);
+            self.write_records(owner, bytes);
+            rest = later;
+        }
+    }
+
+    fn keep_all(&mut self, records: Vec<(ProcessId, (Thread, Vec<Slot>))>) {
+        for (process, (thread, slots)) in records {
+            self.keep_records(process, thread, &slots);
+        }
+    }
+
     /// Writes records of a thread, or counts them as lost; now, or when they are encoded.
     fn write_records(&mut self, owner: Owner, slots: Vec<u8>) {
         self.fresh_bytes += slots.len();
@@ -395,6 +422,13 @@ impl Recorder {
 
 impl RawSink for Recorder {
     fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        if let Some(beginning) = &mut self.beginning {
+            let mut along = Vec::new();
+            if beginning.take(process, raw, &mut along) {
+                self.beginning = None;
+            }
+            self.keep_all(along);
+        }
         let process = process.0;
         let owner = Owner {
             process,
@@ -450,11 +484,13 @@ impl RawSink for Recorder {
     }
 
     fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
-        let (owner, mut rest) = (Owner::of(process.0, thread), slots);
-        while let (Some((owner, bytes)), later) = self.waiting.records(owner, rest) {
-            self.flush_facts(process.0);
-            self.write_records(owner, bytes);
-            rest = later;
+        match &mut self.beginning {
+            None => self.keep_records(process, thread, slots),
+            Some(beginning) => {
+                let mut kept = Vec::new();
+                beginning.records(process, thread, slots, &mut kept);
+                self.keep_all(kept);
+            }
         }
     }
 }
