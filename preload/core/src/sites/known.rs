@@ -14,7 +14,8 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Maximum number of words that are compared.
 pub(super) const WORDS: usize = 24;
-/// Number of sets of calls; a set has two.
+/// Number of sets of calls; a set has two. A call is in one of two sets: with one set, one of twelve calls of a thousand in
+/// turn would be forgotten each time, and learnt again for some 20 us.
 const SETS: usize = 2048;
 /// Number of places for splits.
 const SPLITS: usize = 2048;
@@ -29,7 +30,8 @@ pub(super) type StackWord = (u16, u64);
 struct KnownCall {
     /// Made of return address, stack pointer and the memory's owner; 0 for no call.
     tag: Cell<u64>,
-    reserved: Cell<u32>,
+    /// 1 if it was found since its sets were full last.
+    used: Cell<u32>,
     site: Cell<u16>,
     /// Number of words, and of the first ones that can be read without a system call.
     count: Cell<u8>,
@@ -133,6 +135,7 @@ impl KnownCall {
         self.tag.set(0);
         compiler_fence(Ordering::SeqCst);
         self.site.set(site);
+        self.used.set(1);
         let (near_words, far_words) = words.split_at_checked(near).unwrap_or((words, &[]));
         let filled = near_words.len().next_multiple_of(GROUP) - near_words.len();
         let filling = near_words.iter().take(1).cycle().take(filled);
@@ -220,17 +223,19 @@ impl Known {
         self.splits.get((key >> 42) as usize % SPLITS)
     }
 
+    /// The sets of a key. Different bits choose the second one, so that calls with one set in common seldom share the other.
     #[inline(always)]
-    fn set_of(&self, key: u64) -> Option<&[KnownCall; 2]> {
-        self.sets.get((key >> 53) as usize % SETS)
+    fn sets_of(&self, key: u64) -> Option<[&[KnownCall; 2]; 2]> {
+        let set = |bits: u64| self.sets.get(bits as usize % SETS);
+        Some([set(key >> 53)?, set(key >> 31)?])
     }
 
-    /// Where the calls with these words at the split's offsets are, and their tag.
+    /// Where the calls with these words at the split's offsets may be, and their tag.
     ///
     /// # Safety
     /// As for [`Self::find`].
     #[inline(always)]
-    unsafe fn place(&self, mut key: u64, sp: u64, outer: u64) -> Option<(&[KnownCall; 2], u64)> {
+    unsafe fn place(&self, mut key: u64, sp: u64, outer: u64) -> Option<([&[KnownCall; 2]; 2], u64)> {
         let split = self.split(key)?;
         let is_split = split.tag.get() == self.tag(key);
         if !(is_split && split.is_coarse.get()) {
@@ -243,7 +248,7 @@ impl Known {
                 key = (key ^ unsafe { load(sp, offset.get()) }).wrapping_mul(FACTOR);
             }
         }
-        Some((self.set_of(key)?, tag))
+        Some((self.sets_of(key)?, tag))
     }
 
     /// The site of a call that the thread made before.
@@ -255,10 +260,11 @@ impl Known {
         let python = self.python_frames()?;
         let key = key(ip ^ python.inner, sp);
         // SAFETY: the caller's.
-        let (set, tag) = unsafe { self.place(key, sp, python.outer) }?;
-        for call in set {
+        let (sets, tag) = unsafe { self.place(key, sp, python.outer) }?;
+        for call in sets.into_iter().flatten() {
             // SAFETY: as above.
             if call.tag.get() == tag && unsafe { call.matches(sp) } {
+                call.used.set(1);
                 return Some(call.site.get());
             }
         }
@@ -298,30 +304,31 @@ impl Known {
             // All calls with this key have one site from now on, so they share one entry.
             self.change_split(key, |split| split.count.set(0));
             // SAFETY: the caller's.
-            if let Some((set, tag)) = unsafe { self.place(key, sp, python.outer) } {
-                set.iter()
+            if let Some((sets, tag)) = unsafe { self.place(key, sp, python.outer) } {
+                sets.into_iter()
+                    .flatten()
                     .filter(|one| one.tag.get() == tag)
                     .for_each(|one| one.tag.set(0));
             }
         }
         for _ in 0..2 {
             // SAFETY: the caller's.
-            let Some((set, tag)) = (unsafe { self.place(key, sp, python.outer) }) else {
+            let Some((sets, tag)) = (unsafe { self.place(key, sp, python.outer) }) else {
                 return;
             };
             // SAFETY: the caller's.
-            let Some(offset) = (unsafe { self.missing_offset(key, tag, set, sp) }) else {
-                return self.victim(set, tag).set(tag, site, words, near);
+            let Some(offset) = (unsafe { self.missing_offset(key, tag, sets[0], sp) }) else {
+                return self.victim(sets).set(tag, site, words, near);
             };
             self.distinguish(key, offset);
         }
         // SAFETY: the caller's.
-        if let Some((set, tag)) = unsafe { self.place(key, sp, python.outer) } {
-            self.victim(set, tag).set(tag, site, words, near);
+        if let Some((sets, tag)) = unsafe { self.place(key, sp, python.outer) } {
+            self.victim(sets).set(tag, site, words, near);
         }
     }
 
-    /// The offset of a word by which the call at this stack pointer should be distinguished from the two in its set.
+    /// The offset of a word by which the call at this stack pointer should be distinguished from the two in its first set.
     /// `None` if it is distinguished already and has the set in common with them by chance: another word would move
     /// all calls with this key, and others would then share a set.
     ///
@@ -359,22 +366,22 @@ impl Known {
         missing.filter(|_| distinguished < set.len())
     }
 
-    /// The entry of this set that is overwritten: an empty one, else one with another tag, else any.
-    fn victim<'a>(&self, [first, second]: &'a [KnownCall; 2], tag: u64) -> &'a KnownCall {
-        match [first.tag.get(), second.tag.get()] {
-            [0, _] => first,
-            [_, 0] => second,
-            [one, other] if one != tag && other == tag => first,
-            [one, other] if one == tag && other != tag => second,
-            _ => {
-                // Taken in turn, three calls of a loop would overwrite each other each time.
-                self.evictions.set(self.evictions.get().wrapping_add(1));
-                if mix(self.evictions.get(), 1) >> 63 == 0 {
-                    first
-                } else {
-                    second
-                }
-            }
+    /// The entry of these sets that is overwritten: an empty one, else one that was not found lately, else any.
+    fn victim<'a>(&self, sets: [&'a [KnownCall; 2]; 2]) -> &'a KnownCall {
+        let [[one, two], [three, four]] = sets;
+        let all = [one, two, three, four];
+        let free = all.iter().find(|one| one.tag.get() == 0);
+        if let Some(free) = free.or_else(|| all.iter().find(|one| one.used.get() == 0)) {
+            return free;
+        }
+        all.iter().for_each(|one| one.used.set(0));
+        // Taken in turn, calls of a loop would overwrite each other each time.
+        self.evictions.set(self.evictions.get().wrapping_add(1));
+        match mix(self.evictions.get(), 1) >> 62 {
+            0 => one,
+            1 => two,
+            2 => three,
+            _ => four,
         }
     }
 
@@ -496,7 +503,7 @@ mod tests {
         let Some(known) = Known::new() else { return };
         // Whether calls share a set depends on the stack pointer.
         let mut memory = vec![0; 1024 + 64];
-        for (callers, most) in [(100, 5), (400, 20)] {
+        for (callers, most) in [(100, 5), (400, 20), (1000, 20)] {
             for at in 0..1024 {
                 let missing = forgotten(known, &mut memory[at..at + 64], callers);
                 assert!(missing < most, "{missing} of {callers} callers at {at}");
