@@ -24,6 +24,7 @@ use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Lost, Nanos, NodeId, Open, OperationId, Process, ProcessId,
     ThreadId,
 };
+use roctop_trace::units;
 
 /// Source of the items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -435,6 +436,30 @@ impl Snapshot {
     /// Whether nothing arrived recently and nothing is open.
     pub fn is_calm(&self) -> bool {
         self.values.rate == 0.0 && self.open.is_empty()
+    }
+
+    /// In a sentence, the launches that have a site whose call path is not known; none while their stacks may still be read.
+    pub fn launches_without_path(&self) -> Option<String> {
+        let is_kernel = |row: &&SiteRow| matches!(row.work, SiteWork::Kernel(_));
+        let (mut all, mut without) = (0, 0);
+        for row in self.values.sites.iter().filter(is_kernel) {
+            let is_known = self.sites.path_of(row.process, row.site).is_some();
+            all += row.sum.calls;
+            without += if is_known { 0 } else { row.sum.calls };
+        }
+        let (_, overwritten) = self.sites.missing();
+        if without == 0 || overwritten == 0 && self.is_running() {
+            return None;
+        }
+        let launches = units::counted(without, "launch has", "launches have");
+        let why = match overwritten {
+            0 => "their stacks were not read".to_owned(),
+            _ => format!(
+                "{} overwritten before roctop read them",
+                units::counted(overwritten, "stack was", "stacks were")
+            ),
+        };
+        Some(format!("{launches} no call path, of {}: {why}", units::grouped(all)))
     }
 
     /// Whether the program is still running.

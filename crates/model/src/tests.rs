@@ -46,6 +46,45 @@ fn the_session_begins_with_its_earliest_record() {
 }
 
 #[test]
+fn launches_without_a_call_path_are_counted() {
+    use roctop_trace::item::Dispatch;
+    use roctop_trace::site::{Frame, MissingSites, PathEnd, SiteFact, SiteNumber};
+    let mut store = Store::new(Options::default());
+    for (number, site) in (1..).zip([1, 1, 2, 2, 2]) {
+        store.apply(&Item::Dispatch(Dispatch {
+            dispatch_id: number,
+            site: SiteNumber(site),
+            span: Span {
+                begin: number * 10,
+                end: number * 10 + 5,
+            },
+            ..Dispatch::default()
+        }));
+    }
+    let path = SiteFact::Path {
+        site: SiteNumber(1),
+        frames: vec![Frame {
+            module: 0,
+            offset: 0x10,
+        }],
+        end: PathEnd::Complete,
+        is_guessed: false,
+    };
+    store.apply(&Item::Site(ProcessId(0), path));
+    // The stack of the other one may be read yet.
+    assert_eq!(store.snapshot(Fresh::All).launches_without_path(), None);
+    let missing = MissingSites {
+        overwritten: 1,
+        ..MissingSites::default()
+    };
+    store.apply(&Item::Site(ProcessId(0), SiteFact::Missing(missing)));
+    assert_eq!(
+        store.snapshot(Fresh::All).launches_without_path().as_deref(),
+        Some("3 launches have no call path, of 5: 1 stack was overwritten before roctop read them")
+    );
+}
+
+#[test]
 fn gpus_of_two_machines_at_one_location_are_two() {
     use roctop_trace::gauge::Device;
     use roctop_trace::item::{Agent, AgentId, AgentKind, NodeId, Process};

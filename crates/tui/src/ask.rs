@@ -302,6 +302,7 @@ impl Asking<'_> {
             });
         }
         if top == Top::Sites {
+            self.answer.notes.extend(self.snap.launches_without_path());
             self.note_names();
         }
         if top == Top::Collectives {

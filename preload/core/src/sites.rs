@@ -146,7 +146,7 @@ fn learn(thread: &'static Thread, place: CallPlace) -> u16 {
 #[inline(never)]
 fn check(thread: &'static Thread, place: CallPlace, site: u16) {
     slowly(thread, place, (), |learner| {
-        learner.known.restart_countdown(place.sp ^ crate::clock::now());
+        learner.restart_countdown();
         if site != 0 {
             learner.check(site);
         }

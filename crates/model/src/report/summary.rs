@@ -47,6 +47,9 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
         let text = "kernels and copies have begin and end swapped, or invalid times (these count as untimed)";
         writeln!(out, "  {} {text}", totals.suspect)?;
     }
+    if let Some(text) = snapshot.launches_without_path() {
+        writeln!(out, "  {text}")?;
+    }
     for row in &values.processes {
         for (reason, lost) in row.losses() {
             let of = if reason.is_of_recording() {

@@ -19,6 +19,8 @@ pub(super) const WORDS: usize = 24;
 const SETS: usize = 2048;
 /// Number of places for splits.
 const SPLITS: usize = 2048;
+/// How much sooner known calls are checked when stacks were overwritten.
+pub(super) const SOONER: u64 = 32;
 /// Maximum number of words by which calls are distinguished before they are compared.
 const OFFSETS: usize = 4;
 
@@ -179,7 +181,7 @@ impl Known {
         // SAFETY: zero is valid: numbers and arrays of bytes. A child that forks has no reference to it.
         let known = unsafe { memory::zeroed::<Self>() }?;
         known.change_owner();
-        known.restart_countdown(std::ptr::from_ref(known) as u64);
+        known.restart_countdown(std::ptr::from_ref(known) as u64, false);
         Some(known)
     }
 
@@ -279,10 +281,11 @@ impl Known {
         left == 0
     }
 
-    /// The next check comes after 512 to 1535 known calls, 1024 on average. A fixed number would hit the same call of a
-    /// loop each time.
-    pub(super) fn restart_countdown(&self, random: u64) {
-        self.countdown.set(512 + (mix(random, 1) >> 54) as u32);
+    /// The next check comes after 512 to 1535 known calls, 1024 on average; or [`SOONER`]. A fixed number would hit the same
+    /// call of a loop each time.
+    pub(super) fn restart_countdown(&self, random: u64, is_soon: bool) {
+        let calls = 512 + (mix(random, 1) >> 54) as u32;
+        self.countdown.set(if is_soon { calls / SOONER as u32 } else { calls });
     }
 
     /// Remembers a call. The first `near` words can be read without a system call.
@@ -601,7 +604,7 @@ mod tests {
         for call in 0..200_000u64 {
             if known.is_check_due() {
                 due += 1;
-                known.restart_countdown(call);
+                known.restart_countdown(call, false);
             }
         }
         assert!((150..260).contains(&due), "{due}");

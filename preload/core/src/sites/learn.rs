@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "the thread's scratch memory")]
 
 use super::code::{BEFORE_BYTES, Before, Jump, TARGET_BYTES, before, jump};
-use super::known::{Known, StackWord, Unknown, WORDS};
+use super::known::{Known, SOONER, StackWord, Unknown, WORDS};
 use super::mappings::{Mappings, TEXT_BYTES, Table};
 use super::python::{self, Frames, Python};
 use super::{CallPlace, memory, mix};
@@ -71,6 +71,8 @@ pub(super) struct Shared {
     groups: [AtomicU64; GROUPS],
     /// When a stack was last copied for comparison, ticks.
     checked: AtomicU64,
+    /// Bytes of the stack file after each site's last copy.
+    copied: [AtomicU64; MAX_SITE as usize + 1],
     mappings: Mappings,
     /// Python code in the stack file.
     codes: python::Written,
@@ -126,18 +128,32 @@ impl Learner<'_> {
         }
     }
 
-    /// Copies the stack of a known site for comparison.
-    pub(super) fn check(&self, site: u16) {
+    /// Whether a stack may be copied again now.
+    fn is_due(&self) -> bool {
         let now = clock::now();
-        let last = self.shared.checked.load(Ordering::Relaxed);
-        let is_first = |last| {
-            let checked = &self.shared.checked;
-            let order = Ordering::Relaxed;
-            now.wrapping_sub(last) >= CHECK_TICKS && checked.compare_exchange(last, now, order, order).is_ok()
-        };
-        let Some(writer) = self.file.writer().filter(|_| is_first(last)) else {
+        let checked = &self.shared.checked;
+        let (last, order) = (checked.load(Ordering::Relaxed), Ordering::Relaxed);
+        now.wrapping_sub(last) >= CHECK_TICKS && checked.compare_exchange(last, now, order, order).is_ok()
+    }
+
+    /// Known calls of this thread until the next check. Once stacks are overwritten in the file, whose reader may have been late,
+    /// sites are looked at much sooner; few of these checks compare.
+    pub(super) fn restart_countdown(&self) {
+        let has_lost = self.file.writer().is_some_and(|writer| {
+            let (written, capacity) = writer.written();
+            written > capacity
+        });
+        self.known.restart_countdown(self.place.sp ^ clock::now(), has_lost);
+    }
+
+    /// Copies the stack of a known site: for comparison, or because its copy is not in the file any more.
+    pub(super) fn check(&self, site: u16) {
+        let Some(writer) = self.file.writer() else { return };
+        let (written, capacity) = writer.written();
+        let is_for_comparison = written <= capacity || mix(clock::now(), 5) % SOONER == 0;
+        if !(is_for_comparison || self.shared.is_overwritten(site, written, capacity)) || !self.is_due() {
             return;
-        };
+        }
         // SAFETY: as in `learn`.
         let scratch = unsafe { &mut *self.known.scratch.get() };
         if self.shared.mappings.is_overwritten(writer) {
@@ -149,6 +165,7 @@ impl Learner<'_> {
                 let call = self.call(site, true, is_cut);
                 self.write_python(&call, &mut scratch.python, writer);
                 writer.stack(&call, bytes);
+                self.shared.note_copy(site, writer.written().0);
             }
         }
     }
@@ -196,6 +213,13 @@ impl Learner<'_> {
                     // A thread cannot keep all of them; this way the time spent here is bounded too.
                     self.group(&extent, python).fetch_add(1, Ordering::Relaxed);
                 }
+                let (written, capacity) = writer.written();
+                if self.shared.is_overwritten(site, written, capacity) && self.is_due() {
+                    let call = self.call(site, true, path.is_cut);
+                    self.write_python(&call, &mut scratch.python, writer);
+                    writer.stack(&call, path.bytes);
+                    self.shared.note_copy(site, writer.written().0);
+                }
                 site
             }
             None => self.new_site(&path, &extent, &mut scratch.python, writer)?,
@@ -229,6 +253,7 @@ impl Learner<'_> {
             let call = self.call(site, false, path.is_cut);
             self.write_python(&call, scratch, writer);
             writer.stack(&call, path.bytes);
+            self.shared.note_copy(site, writer.written().0);
             writer.count(Counter::Sites);
             if path.level >= MANY {
                 writer.count(Counter::Coarse);
@@ -579,6 +604,19 @@ impl Shared {
         unsafe { memory::zeroed::<Self>() }
     }
 
+    /// Notes the bytes of the stack file after a copy of this site's stack.
+    fn note_copy(&self, site: u16, written: u64) {
+        if let Some(copied) = self.copied.get(usize::from(site)) {
+            copied.store(written, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the last copy of this site's stack has been overwritten. Nothing says whether it was read before.
+    fn is_overwritten(&self, site: u16, written: u64, capacity: u64) -> bool {
+        let copied = self.copied.get(usize::from(site));
+        copied.is_some_and(|copied| written.saturating_sub(copied.load(Ordering::Relaxed)) >= capacity)
+    }
+
     fn group(&self, ip: u64, height: u64) -> &AtomicU64 {
         #[expect(clippy::indexing_slicing, reason = "a remainder by the length")]
         &self.groups[(mix(mix(3, ip), height) >> 40) as usize % GROUPS]
@@ -656,6 +694,17 @@ mod tests {
         candidates.keep_plausible(0x10_0010, 0);
         let kept = candidates.words[..candidates.count].iter();
         kept.map(|(offset, _)| *offset).filter(|offset| *offset > 0).collect()
+    }
+
+    #[test]
+    fn a_copy_that_was_overwritten_is_due_again() {
+        let Some(shared) = Shared::new() else { return };
+        shared.note_copy(7, 5_000);
+        for (written, is_gone) in [(5_000, false), (5_999, false), (6_000, true), (90_000, true)] {
+            assert_eq!(shared.is_overwritten(7, written, 1_000), is_gone, "{written}");
+        }
+        shared.note_copy(7, 90_000);
+        assert!(!shared.is_overwritten(7, 90_500, 1_000));
     }
 
     #[test]
