@@ -12,6 +12,7 @@ mod applications;
 mod ask;
 mod bad_output;
 mod collectives;
+mod communicator_questions;
 mod counters;
 mod docs;
 mod doctor_gpu;

@@ -4,7 +4,7 @@
 //   *: reduce COMM COUNT       or gather, scatter (ReduceScatter), broadcast, exchange (AllToAll)
 //   3: sleep MS                also: until MS (after the start), range NAME, pop
 //   0,1: send COMM PEER COUNT  also: recv; group, end
-//   *: split COMM COLOR NEW    COLOR may be `even` (rank modulo two); also: new NEW, destroy COMM, abort COMM
+//   *: split COMM COLOR NEW    COLOR may be `even` (rank modulo two); also: new NEW, destroy COMM, abort COMM, ask COMM
 //   2: kill SIGNAL             also: exit CODE, hang, garbage COMM, repeat N (the lines up to `done`)
 //   *: failing COMM            a group that would create a communicator fails; its variable gets a garbage handle, and the
 //                              next group reduces over COMM
@@ -25,6 +25,8 @@ int ncclGetUniqueId(Id *);
 int ncclCommInitRank(Comm *, int, Id, int);
 int ncclCommSplit(Comm, int, int, Comm *, void *);
 int ncclCommDestroy(Comm);
+int ncclCommCount(Comm, int *);
+int ncclCommUserRank(Comm, int *);
 int ncclCommAbort(Comm);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
@@ -138,6 +140,10 @@ static int step(const char *line, uint64_t start, int at) {
     char color[64];
     sscanf(what, " %*s %*s %63s %ld", color, &c);
     return ncclCommSplit(comm, strcmp(color, "even") ? atoi(color) : rank % 2, rank, &comms[c], 0);
+  }
+  if (!strcmp(verb, "ask")) {
+    int answer;
+    return ncclCommCount(comm, &answer) || ncclCommUserRank(comm, &answer);
   }
   if (!strcmp(verb, "destroy")) return ncclCommDestroy(comm);
   if (!strcmp(verb, "failing")) return failing(comm);
