@@ -521,6 +521,10 @@ pub fn recover(options: &cli::Recover) -> Result<u8> {
     }
     let found = recording::recover(&session, &path, &mut || false, live::unwind_stacks)?;
     std::fs::remove_dir_all(&session).with_context(|| format!("cannot remove the session {}", session.display()))?;
-    say(&format!("{}: {found}", path.display()));
+    let in_flight = match Recording::open(&path)?.left_open()?.dispatches {
+        0 => String::new(),
+        count => format!("; {count} launched, not complete: in flight when the program ended"),
+    };
+    say(&format!("{}: {found}{in_flight}", path.display()));
     Ok(0)
 }
