@@ -36,6 +36,9 @@ enum Key {
     Dispatch(ProcessId, u64),
 }
 
+/// A range: begin and end in ticks, and its record.
+type Range = ([u64; 2], Record);
+
 /// The begin of a recording of a program that runs.
 pub(super) struct Beginning {
     at: Nanos,
@@ -46,7 +49,7 @@ pub(super) struct Beginning {
     early: HashMap<Key, Vec<Record>>,
     count: usize,
     /// Ranges that ended before, by thread, with their begin and end in ticks.
-    ranges: HashMap<(ProcessId, u32), Vec<([u64; 2], Record)>>,
+    ranges: HashMap<(ProcessId, u32), Vec<Range>>,
     /// What records of the recording belong to, while the rings' past is being read.
     wanted: HashSet<Key>,
 }

@@ -377,7 +377,9 @@ impl Known {
         if let Some(free) = free.or_else(|| all.iter().find(|one| one.used.get() == 0)) {
             return free;
         }
-        all.iter().for_each(|one| one.used.set(0));
+        for one in all {
+            one.used.set(0);
+        }
         // Taken in turn, calls of a loop would overwrite each other each time.
         self.evictions.set(self.evictions.get().wrapping_add(1));
         match mix(self.evictions.get(), 1) >> 62 {

@@ -150,7 +150,7 @@ impl Learner<'_> {
     pub(super) fn check(&self, site: u16) {
         let Some(writer) = self.file.writer() else { return };
         let (written, capacity) = writer.written();
-        let is_for_comparison = written <= capacity || mix(clock::now(), 5) % SOONER == 0;
+        let is_for_comparison = written <= capacity || mix(clock::now(), 5).is_multiple_of(SOONER);
         if !(is_for_comparison || self.shared.is_overwritten(site, written, capacity)) || !self.is_due() {
             return;
         }
