@@ -92,7 +92,7 @@ fn copies_by_kernels_alone_arrive_whole_on_every_release() {
 #[test]
 fn other_kinds_of_gpu_copy_as_well() {
     for target in ["gfx90a", "gfx1030"] {
-        let Some(program) = INSTALLED.compile("features", target) else {
+        let Some(program) = INSTALLED.program_for(target, "features") else {
             return;
         };
         let mut command = INSTALLED.command(&program);

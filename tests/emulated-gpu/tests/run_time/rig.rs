@@ -1,10 +1,8 @@
-//! Compiles and runs programs: one cache for all tests, one release at a time, with a watchdog.
+//! Runs the programs of `tests/apps`, with a watchdog.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Far longer than any test takes: a program still running then hangs.
@@ -77,60 +75,24 @@ impl Release {
 
     /// The compiled program; `None` with a printed reason if there is no compiler.
     pub(crate) fn program(self, name: &str) -> Option<PathBuf> {
-        self.compile(name, "gfx906")
+        const NO_COMPILER: i32 = 77;
+        let compiler = self.compiler().0;
+        // Where the integration tests have theirs.
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("apps-{compiler}"));
+        let mut build = Command::new(tests_directory().join("apps/build"));
+        let built = build.arg(compiler).arg(&place).arg(name).output().unwrap();
+        if built.status.code() == Some(NO_COMPILER) {
+            println!("skipped on {}: no hipcc", self.0);
+            return None;
+        }
+        let said = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "tests/apps/build {compiler} {name}: {said}");
+        Some(place.join(name))
     }
 
     /// The program compiled for another kind of GPU.
-    pub(crate) fn compile(self, name: &str, target: &str) -> Option<PathBuf> {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let compiler = self.compiler();
-        let Some(mut command) = compiler.hipcc() else {
-            println!("skipped on {}: no hipcc", self.0);
-            return None;
-        };
-        let source = tests_directory().join("apps").join(name).with_extension("hip");
-        let mut hasher = DefaultHasher::new();
-        for file in [&source, &tests_directory().join("apps/count.hpp")] {
-            fs::read(file).unwrap().hash(&mut hasher);
-        }
-        (compiler.0, target).hash(&mut hasher);
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
-        fs::create_dir_all(&cache).unwrap();
-        let place = cache.join(format!("{name}-{target}-{}-{:016x}", compiler.0, hasher.finish()));
-        if !place.exists() {
-            let draft = place.with_extension(std::process::id().to_string());
-            command.args([
-                &format!("--offload-arch={target}"),
-                "-O1",
-                "-std=c++17",
-                "-w",
-                "-pthread",
-            ]);
-            let output = command.arg(&source).arg("-o").arg(&draft).arg("-ldl").output().unwrap();
-            assert!(
-                output.status.success(),
-                "{name}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-            fs::rename(&draft, &place).unwrap();
-        }
-        Some(place)
-    }
-
-    fn hipcc(self) -> Option<Command> {
-        if self == INSTALLED {
-            let found = Command::new("hipcc")
-                .arg("--version")
-                .output()
-                .is_ok_and(|output| output.status.success());
-            return found.then(|| Command::new("hipcc"));
-        }
-        self.prefix().join("sdk").exists().then(|| {
-            let mut command = Command::new(tests_directory().join("runtimes/run"));
-            command.args(["--chroot", self.0, "hipcc"]);
-            command
-        })
+    pub(crate) fn program_for(self, target: &str, name: &str) -> Option<PathBuf> {
+        self.program(&format!("{name}@{target}"))
     }
 
     /// A command that runs a program with the preload.
