@@ -54,6 +54,7 @@ struct Running {
     workgroup: [u16; 3],
     group_bytes: u32,
     private_bytes: u32,
+    has_barrier: bool,
     /// Address of the argument block.
     arguments: u64,
     blit: Blit,
@@ -227,7 +228,7 @@ impl AqlQueue {
                 if is_extended(packet, kind) && is_held_back(context, packet) {
                     return false;
                 }
-                if !self.dispatch(context, packet, ready) {
+                if !self.dispatch(context, packet, header, ready) {
                     return false;
                 }
             }
@@ -311,7 +312,7 @@ impl AqlQueue {
     }
 
     /// Begins a kernel; false if it waits for a value, which blocks the queue until then.
-    fn dispatch(&mut self, context: &mut Context, packet: u64, ready: u64) -> bool {
+    fn dispatch(&mut self, context: &mut Context, packet: u64, header: u16, ready: u64) -> bool {
         let private_bytes: u32 = guest::read(packet + 24);
         let mut ready = ready;
         if has_dependency(packet) {
@@ -378,6 +379,7 @@ impl AqlQueue {
             workgroup,
             group_bytes: guest::read(packet + 28),
             private_bytes,
+            has_barrier: header & BARRIER_BIT != 0,
             arguments,
             blit,
         });
@@ -487,6 +489,7 @@ impl Running {
             gpu: address.creation.gpu,
             group_bytes: self.group_bytes,
             private_bytes: self.private_bytes,
+            has_barrier: self.has_barrier,
             ring: address.creation.ring,
         }
     }

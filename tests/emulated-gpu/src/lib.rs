@@ -69,12 +69,14 @@
 //! `kernel_object`, `grid_*`, `wg_*`, `signal`, `index` (of the packet in its queue; of the copy in its queue),
 //! `begin_ns` and `end_ns` (`CLOCK_BOOTTIME`), `begin_ticks` and `end_ticks` (GPU counter, by `CLOCK_MONOTONIC_RAW`),
 //! `bytes`, `src`, `dst` (also of copy and fill kernels), `name` (mangled; empty for ROCr's own), `gpu`, `group_bytes`,
-//! `private_bytes` (as in the packet), `ring` (address of the queue's ring: the value of `hsa_queue_t.base_address`).
+//! `private_bytes` (as in the packet), `barrier` (1 if the packet waits for all before it), `ring` (address of the
+//! queue's ring: the value of `hsa_queue_t.base_address`).
 //!
 //! A row of kind `cacheable` names a completion `signal` of a compute queue in host memory without the UNCACHED flag:
 //! its allocation begins at `src`, has `bytes`, and the driver's flags in `name`. Rows of kind `lost` and `late` name a
-//! signal affected by a fault. A row of kind `eviction` describes `bytes` from `src` on that were unmapped or replaced,
-//! in the user memory at `dst`. Its `name` is `busy` if a queue of the process had work then, else `idle`; it lasts as
+//! signal affected by a fault; one of kind `overdue` names a late one that changed at `end_ns` instead of `begin_ns`,
+//! because the emulation itself got no CPU. A row of kind `eviction` describes `bytes` from `src` on that were unmapped
+//! or replaced, in the user memory at `dst`. Its `name` is `busy` if a queue of the process had work then, else `idle`; it lasts as
 //! long as the queues stood still.
 
 mod aql;

@@ -18,6 +18,9 @@ const BATCH: usize = 64;
 /// Delay of a late signal, ns.
 const LATE_NS: u64 = 5_000_000;
 
+/// A late signal that changes later than it is due by this much, ns, is logged: this thread got no CPU.
+const OVERDUE_NS: u64 = 5_000_000;
+
 /// Offsets in a signal, whose handle is its address.
 pub(crate) mod signal {
     /// The value that a completion decrements.
@@ -108,11 +111,11 @@ impl Outbox {
         let mut fate = self.faults.fate(&self.process.memory, signal);
         match fate {
             Fate::Seen => {}
-            Fate::Late => self.log_fate("late", signal, None),
-            Fate::Lost => self.log_fate("lost", signal, None),
+            Fate::Late => self.log_signal("late", signal, clock::now(), None),
+            Fate::Lost => self.log_signal("lost", signal, clock::now(), None),
         }
         if let Some(buffer) = self.process.memory.cacheable(signal) {
-            self.log_fate("cacheable", signal, Some(buffer));
+            self.log_signal("cacheable", signal, clock::now(), Some(buffer));
             fate = fate.max(match self.faults.cacheable {
                 Cacheable::Seen => Fate::Seen,
                 Cacheable::Late => Fate::Late,
@@ -122,13 +125,12 @@ impl Outbox {
         fate
     }
 
-    fn log_fate(&mut self, kind: &'static str, signal: u64, buffer: Option<Buffer>) {
-        let now = clock::now();
+    fn log_signal(&mut self, kind: &'static str, signal: u64, begin: u64, buffer: Option<Buffer>) {
         self.log(&Line {
             kind,
             signal,
-            begin: now,
-            end: now,
+            begin,
+            end: clock::now(),
             bytes: buffer.map_or(0, |buffer| buffer.size),
             source: buffer.map_or(0, |buffer| buffer.address),
             name: &buffer.map_or(String::new(), |buffer| format!("{:#x}", buffer.flags)),
@@ -147,7 +149,10 @@ impl Outbox {
         for completion in self.completions.drain(..) {
             completion.publish(self.process, self.faults.times_late_ns);
         }
-        while let Some((_, completion)) = self.held.pop_front_if(|(due, _)| *due <= clock::now()) {
+        while let Some((due, completion)) = self.held.pop_front_if(|(due, _)| *due <= clock::now()) {
+            if clock::now() > due + OVERDUE_NS {
+                self.log_signal("overdue", completion.signal, due, None);
+            }
             completion.publish(self.process, self.faults.times_late_ns);
         }
     }

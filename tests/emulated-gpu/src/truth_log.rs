@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::{clock, sys};
 
 const HEADER: &[u8] = b"kind,queue,pid,kernel_object,grid_x,grid_y,grid_z,wg_x,wg_y,wg_z,signal,index,begin_ns,end_ns,\
-begin_ticks,end_ticks,bytes,src,dst,name,gpu,group_bytes,private_bytes,ring\n";
+begin_ticks,end_ticks,bytes,src,dst,name,gpu,group_bytes,private_bytes,barrier,ring\n";
 
 /// Bytes of a page of the file.
 const PAGE: u64 = 4096;
@@ -41,6 +41,7 @@ pub(crate) struct Line<'a> {
     pub(crate) gpu: u32,
     pub(crate) group_bytes: u32,
     pub(crate) private_bytes: u32,
+    pub(crate) has_barrier: bool,
     pub(crate) ring: u64,
 }
 
@@ -108,6 +109,7 @@ impl TruthLog {
             gpu,
             group_bytes,
             private_bytes,
+            has_barrier,
             ring,
             ..
         } = line;
@@ -115,8 +117,9 @@ impl TruthLog {
             batch,
             "{kind},{queue},{},{kernel_object:#x},{grid_x},{grid_y},{grid_z},{wg_x},{wg_y},{wg_z},{signal:#x},{index},\
              {begin_ns},{end_ns},{begin_ticks},{end_ticks},{bytes},{source:#x},{target:#x},{name},{gpu},{group_bytes},\
-             {private_bytes},{ring:#x}",
-            self.pid
+             {private_bytes},{},{ring:#x}",
+            self.pid,
+            u8::from(*has_barrier)
         );
     }
 

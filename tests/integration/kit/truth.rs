@@ -22,6 +22,8 @@ pub(crate) struct Truth {
     pub(crate) group: u32,
     pub(crate) private: u32,
     pub(crate) gpu: u32,
+    /// The packet waits for all before it.
+    pub(crate) has_barrier: bool,
 }
 
 /// The rows of all logs in a directory.
@@ -71,6 +73,7 @@ fn read_log(text: &str) -> Vec<Truth> {
                 group: number("group_bytes") as u32,
                 private: number("private_bytes") as u32,
                 gpu: number("gpu") as u32,
+                has_barrier: number("barrier") == 1,
             }
         })
         .collect()

@@ -106,7 +106,7 @@ int main(void) {
 
     double start = now();
     submit(0, own.handle);
-    while (hsa_signal_load_scacquire(own) && now() - start < 5000) usleep(100);
+    while (hsa_signal_load_scacquire(own) && now() - start < 60000) usleep(100);
     printf("rocr %.1f\n", hsa_signal_load_scacquire(own) ? -1. : now() - start);
 
     by_hand *one = memory(pool), *other = memory(pool), *cached = memory(plain);

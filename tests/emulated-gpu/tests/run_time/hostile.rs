@@ -113,7 +113,8 @@ fn a_shared_pool_is_mapped_shared_and_works() {
 #[test]
 fn a_busy_gpu_holds_packets_back() {
     for release in releases() {
-        let Some(met) = Met::on(release, &[("BUSY_MS", "700")]) else {
+        // From the time when the driver was opened, so a start that takes long must be over before.
+        let Some(met) = Met::on(release, &[("BUSY_MS", "3000")]) else {
             return;
         };
         assert!(met.ms("rocr").unwrap() > 100.0, "{}", release.0);
