@@ -113,44 +113,71 @@ impl Met {
 /// A machine on which no signal that ROCr did not make is ever seen to complete.
 const FOREIGN_LOST: (&str, &str) = ("EMULATED_GPU_LOST_SIGNALS", "foreign");
 
+/// One queue's kernels, a second long.
+const SECOND: (&str, &str) = ("EMULATED_GPU_KERNEL_NS", "25000");
+const SECOND_WORDS: [&str; 4] = ["many_streams", "1", "1", "40000"];
+
 #[test]
 fn a_program_whose_own_signals_never_come_is_timed_by_the_run_times() {
     let Some(rig) = rig() else { return };
-    let machine = rig.on(&[FOREIGN_LOST, ("EMULATED_GPU_KERNEL_NS", "25000")]);
-    // Other work on the machine delays one round, not all.
-    let mut least = f64::MAX;
-    for round in 0..3 {
-        let met = meet(
-            &machine,
-            &format!("never-{round}"),
-            &["many_streams", "1", "1", "40000"],
-        );
-        let kinds = met.check();
-        assert_eq!(met.levels().last(), Some(&2));
-        assert_eq!(
-            kinds,
-            Kinds {
-                timed: 40_000,
-                untimed: 0
-            }
-        );
-        least = least.min(met.traced.as_secs_f64() / met.untraced.as_secs_f64());
-        if least <= 1.5 {
-            return;
+    let met = meet(&rig.on(&[FOREIGN_LOST, SECOND]), "never", &SECOND_WORDS);
+    let kinds = met.check();
+    assert_eq!(met.levels().last(), Some(&2));
+    assert_eq!(
+        kinds,
+        Kinds {
+            timed: 40_000,
+            untimed: 0
         }
-    }
-    panic!("{least} times the untraced time");
+    );
+    // The probes of the process alone met it.
+    assert!((1..=8).contains(&met.rows("lost", "")), "{} lost", met.rows("lost", ""));
 }
 
 #[test]
 fn signals_that_stop_coming_end_the_use_of_such_signals() {
     let Some(rig) = rig() else { return };
-    let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", "foreign,after=3000")]);
-    let met = meet(&machine, "stopped", &["many_streams", "1", "1", "40000"]);
+    let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", "foreign,after=3000"), SECOND]);
+    let met = meet(&machine, "stopped", &SECOND_WORDS);
     let kinds = met.check();
     assert_eq!(met.levels().last(), Some(&2));
-    assert!(kinds.untimed > 0 && kinds.timed >= 20_000, "{kinds:?}");
-    assert!(met.traced < 2 * met.untraced + Duration::from_secs(2));
+    // More than those whose signals came.
+    assert!(kinds.untimed > 0 && kinds.timed > 3000, "{kinds:?}");
+}
+
+/// Other work on the machine delays one round, not all.
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_hostile_gpu_does_not_slow_a_program_down() {
+    type Machine = [(&'static str, &'static str)];
+    let Some(rig) = rig() else { return };
+    let busy = ("EMULATED_GPU_BUSY_MS", "2000");
+    let streams: &[&str] = &["many_streams", "4", "16", "4000"];
+    let cases: [(&Machine, &[&str], f64, u64); 6] = [
+        (&[FOREIGN_LOST, SECOND], &SECOND_WORDS, 1.5, 0),
+        (
+            &[("EMULATED_GPU_LOST_SIGNALS", "foreign,after=3000"), SECOND],
+            &SECOND_WORDS,
+            2.0,
+            2,
+        ),
+        (&[busy], &["matrix_transpose", "3"], 1.0, 2),
+        (&[busy], streams, 1.0, 2),
+        (&[FOREIGN_LOST, busy], streams, 1.0, 2),
+        (&[("EMULATED_GPU_LOST_SIGNALS", "file"), busy], streams, 1.0, 2),
+    ];
+    for (at, (machine, words, times, seconds)) in cases.into_iter().enumerate() {
+        let is_fast = (0..3).any(|round| {
+            let met = meet(&rig.on(machine), &format!("slow-{at}-{round}"), words);
+            let limit = met.untraced.mul_f64(times) + Duration::from_secs(seconds);
+            println!("{machine:?}: untraced {:?}, recorded {:?}", met.untraced, met.traced);
+            met.traced < limit
+        });
+        assert!(
+            is_fast,
+            "{machine:?}: never less than {times} times the untraced time + {seconds} s"
+        );
+    }
 }
 
 #[test]
@@ -166,24 +193,28 @@ fn a_rare_signal_that_never_comes_costs_its_dispatch_alone() {
 fn where_signals_in_files_never_come_they_lie_in_memory() {
     let Some(rig) = rig() else { return };
     let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", "file")]);
-    for (name, words) in [
-        ("file-streams", &["many_streams", "2", "4", "4000"] as &[_]),
-        ("file-copies", &["memcpy_storm", "1", "1"]),
+    let late = machine.on(&[
+        ("EMULATED_GPU_LOST_SIGNALS", "file"),
+        ("EMULATED_GPU_BUSY_MS", "500"),
+        SECOND,
+    ]);
+    for (name, machine, words) in [
+        ("file-streams", &machine, &["many_streams", "2", "4", "4000"] as &[_]),
+        ("file-copies", &machine, &["memcpy_storm", "1", "1"]),
+        // The GPU answers the first probe when the program's queue exists.
+        ("file-late", &late, &SECOND_WORDS),
     ] {
-        // On a busy machine the GPU may answer the first probe late. The probe then leaves memory out: level 2.
-        let mut tries = 5;
-        let met = loop {
-            let met = meet(&machine, name, words);
+        // On a busy machine a short program may end before its probe does.
+        let mut tries = (0..5).map(|_| {
+            let met = meet(machine, name, words);
             assert_eq!(met.check().untimed, 0);
             met.recorded.check_copies();
-            tries -= 1;
-            if met.levels() != [2] || tries == 0 {
-                break met;
-            }
-        };
-        assert_eq!(met.levels(), [1]);
-        // The probes of the process alone met it.
-        assert!((1..=8).contains(&met.rows("lost", "")), "{} lost", met.rows("lost", ""));
+            // The probes of the process alone met it.
+            assert!((1..=8).contains(&met.rows("lost", "")), "{} lost", met.rows("lost", ""));
+            met.levels()
+        });
+        let level = tries.find(|levels| !levels.is_empty());
+        assert_eq!(level, Some(vec![1]), "{name}");
     }
 }
 
@@ -197,8 +228,12 @@ fn signals_that_come_late_change_nothing() {
         ("late-copies", &["memcpy_storm", "1", "1"]),
     ] {
         let met = meet(&machine, name, words);
-        assert_eq!((met.check().untimed, met.levels()), (0, vec![]), "{name}");
-        assert!(met.rows("late", "") > 200, "{name}");
+        let found = (met.check().untimed, met.levels());
+        // Where the emulation itself was late, its signals came later than a signal may.
+        if met.rows("overdue", "") == 0 {
+            assert_eq!(found, (0, vec![]), "{name}");
+            assert!(met.rows("late", "") > 200, "{name}");
+        }
     }
 }
 
@@ -289,7 +324,6 @@ fn a_program_that_starts_on_a_busy_gpu_is_recorded_as_on_an_idle_one() {
     ] {
         let met = meet(&machine, name, words);
         assert_eq!((met.check().untimed, met.levels()), (0, vec![]), "{name}");
-        assert!(met.traced < met.untraced + Duration::from_secs(2), "{name}");
     }
 }
 
@@ -300,8 +334,11 @@ fn a_program_that_starts_on_a_busy_gpu_gets_no_signal_that_was_not_probed() {
         let machine = rig.on(&[("EMULATED_GPU_LOST_SIGNALS", lost), ("EMULATED_GPU_BUSY_MS", "2000")]);
         let met = meet(&machine, &format!("busy-{lost}"), &["many_streams", "4", "16", "4000"]);
         assert_eq!(met.check().untimed, 0, "{lost}");
-        assert_eq!(met.levels().last(), Some(&2), "{lost}");
-        assert!(met.traced < met.untraced + Duration::from_secs(2), "{lost}");
+        // The probes of the process alone met it.
+        assert!((1..=8).contains(&met.rows("lost", "")), "{} lost", met.rows("lost", ""));
+        // The program may end before its probes do.
+        let levels: &[u8] = if lost == "file" { &[1] } else { &[1, 2] };
+        assert!(levels.starts_with(&met.levels()), "{lost}: {:?}", met.levels());
     }
 }
 
@@ -339,7 +376,7 @@ fn a_thread_that_writes_its_packet_late_does_not_overfill_the_queue() {
     let (output, _) = run(&mut machine.command(&place, &options, &words));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    assert!(said.contains("20000 packets (2500 kernels)"), "{said}");
+    assert!(said.contains("\"packets\":20000,\"kernels\":2500,"), "{said}");
     let recorded = Recorded::load(&place, output);
     assert_eq!(recorded.run.dispatches.len(), 2500);
 }

@@ -3,8 +3,9 @@
 //!
 //! The signals work if they complete; if they are in a flight file, a second mapping of it must show that, too. The
 //! probe fails if the run-time's signal completes and ours does not within [`GRACE_TIME`]: the process steps down, and
-//! the next level's signals are tried. A GPU that does not process the packets is busy with other work: then nothing is
-//! known, dispatches get signals of the run-time, and the packets are checked again until they are done.
+//! the next level's signals are tried. A GPU that does not process the packets in time is late, because it or the
+//! machine is busy: then nothing is known, dispatches get signals of the run-time, and the packets are checked again
+//! until they are done. If the probe then fails for a flight file, it is repeated with a signal in memory.
 //!
 //! The program's queues are not affected: their indexes are 0 when it gets them. Each has another check before its
 //! first packets, see [`super::packet`].
@@ -12,7 +13,7 @@
 #![expect(unsafe_code, reason = "a queue of the collector, and packets in it")]
 
 use super::agent::Agent;
-use super::slots::Slots;
+use super::slots::{Slots, Spare};
 use super::{Hsa, witness};
 use crate::level::{self, Level, Reason};
 use hsa_sys::abi::{Packet, Queue as HsaQueue, SUCCESS, SignalHandle, packet};
@@ -29,6 +30,10 @@ const IDLE_PACKET_TIME: Duration = Duration::from_micros(1500);
 const GRACE_TIME: Duration = Duration::from_millis(20);
 /// Sleep time between two checks.
 const NAP: Duration = Duration::from_micros(10);
+
+/// Reason of a step down when the GPU had answered a probe after the program's first queue was made.
+const FAILED_LATE: &str =
+    "a test packet's signal did not complete and a later one of the run-time's did (late: the GPU was busy)";
 
 /// Number of agents that are distinguished.
 const AGENTS: usize = 64;
@@ -110,14 +115,19 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
     }
     let Some(bench) = benches.get_mut(at) else { return };
     if bench.is_open {
-        bench.look(Level::RunTime);
+        bench.look_late(hsa);
         return;
     }
     bench.slots = *slots;
     let mut patience = IDLE_PACKET_TIME;
     while level::current() <= Level::RunTime && bench.submit(hsa, level::current()) {
-        if bench.wait(patience) != Found::Bad {
-            break;
+        match bench.wait(patience) {
+            Found::Good => break,
+            Found::Nothing => {
+                bench.spare = Spare::allocate(hsa, agent);
+                break;
+            }
+            Found::Bad => {}
         }
         // A GPU that answered once is not busy with other work, so the wait is as long as for a signal.
         patience = GRACE_TIME;
@@ -126,12 +136,12 @@ pub(crate) fn before_queue(hsa: &Hsa, agent: Agent, slots: &Slots) {
 }
 
 /// Checks the probes in progress.
-pub(crate) fn look() {
+pub(crate) fn look(hsa: &Hsa) {
     if OPEN.load(Ordering::Relaxed) != 0
         && let Ok(mut benches) = BENCHES.try_lock()
     {
         for bench in benches.iter_mut().filter(|bench| bench.is_open) {
-            bench.look(Level::RunTime);
+            bench.look_late(hsa);
         }
     }
 }
@@ -146,6 +156,8 @@ struct Bench {
     /// Level whose signal is tried, and whether it is in a flight file.
     level: Level,
     is_file: bool,
+    /// The signal of a repeated probe: the program's queue uses the slots by then.
+    spare: Option<Spare>,
     /// When the witness was first seen complete.
     since: Option<Instant>,
     is_open: bool,
@@ -188,6 +200,7 @@ impl Bench {
             witness: witness::get(hsa)?,
             level: Level::Off,
             is_file: false,
+            spare: None,
             since: None,
             is_open: false,
         })
@@ -203,9 +216,15 @@ impl Bench {
         let Some(own) = self.slots.arm(self.slots.len().wrapping_sub(1)) else {
             return false;
         };
+        self.is_file = self.slots.is_file();
+        self.send(hsa, own, level);
+        true
+    }
+
+    /// Submits both packets.
+    fn send(&mut self, hsa: &Hsa, own: SignalHandle, level: Level) {
         witness::arm(self.witness);
         (self.own, self.level, self.since) = (own, level, None);
-        self.is_file = self.slots.is_file();
         let queue = self.queue as usize as *mut HsaQueue;
         // SAFETY: the queue is ours and exists.
         let (base, doorbell) = unsafe { ((*queue).base.cast::<Packet>(), (*queue).doorbell) };
@@ -229,14 +248,13 @@ impl Bench {
         hsa.signal.ring(doorbell, first + 1);
         self.is_open = true;
         OPEN.fetch_add(1, Ordering::Relaxed);
-        true
     }
 
     /// Waits for the run-time's signal, then for ours.
     fn wait(&mut self, patience: Duration) -> Found {
         let began = Instant::now();
         loop {
-            let found = self.look(Level::Memory);
+            let found = self.look("");
             let is_busy = self.since.is_none() && began.elapsed() > patience;
             if found != Found::Nothing || is_busy {
                 return found;
@@ -250,16 +268,29 @@ impl Bench {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// After a failure the process steps down to `next` or further. This is [`Level::RunTime`] once the program uses the
-    /// queue: only a new queue can be probed with signals in memory.
-    fn look(&mut self, next: Level) -> Found {
+    /// Checks a probe that the program's first queue did not wait for. If a flight file fails, memory is probed before it is
+    /// used.
+    fn look_late(&mut self, hsa: &Hsa) {
+        if self.look(FAILED_LATE) != Found::Bad || self.level != Level::Files || level::current() != Level::Memory {
+            return;
+        }
+        match self.spare.take().and_then(Spare::arm) {
+            Some(own) => {
+                self.is_file = false;
+                self.send(hsa, own, Level::Memory);
+            }
+            None => drop(level::step_down(Level::RunTime, Reason::NoMemory, self.agent.index)),
+        }
+    }
+
+    /// After a failure the process steps down by one level; `why` has other words for the reason.
+    fn look(&mut self, why: &str) -> Found {
         let found = self.found();
         match found {
             Found::Good => {
                 self.close();
-                if let (Some(side), Some(signal)) =
-                    (self.slots.side(self.slots.len().wrapping_sub(1)), witness::at(self.own))
-                {
+                let last = self.slots.len().wrapping_sub(1);
+                if let (Some(side), Some(signal)) = (self.slots.side(last), witness::at(self.own)) {
                     let [begin, end] = [&signal.start, &signal.end].map(|time| time.load(Ordering::Relaxed));
                     side.watch.know([begin, end]);
                 }
@@ -271,7 +302,7 @@ impl Bench {
             Found::Bad => {
                 self.close();
                 let below = Level::of(u64::from(self.level.number()) + 1).unwrap_or(Level::Off);
-                level::step_down(below.max(next), Reason::ProbeFailed, self.agent.index);
+                level::step_down_because(below, Reason::ProbeFailed, self.agent.index, why);
             }
             Found::Nothing => {}
         }

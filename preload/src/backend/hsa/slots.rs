@@ -46,6 +46,24 @@ pub(crate) struct Slots {
     launches: &'static [Launch],
 }
 
+/// A signal in pool memory that is no slot's.
+#[derive(Clone, Copy)]
+pub(crate) struct Spare(&'static Source);
+
+impl Spare {
+    /// Allocates it for an agent; `None` if the run-time has no such memory.
+    pub(crate) fn allocate(hsa: &Hsa, agent: Agent) -> Option<Self> {
+        let memory = allocate(hsa, agent.handle, 1)? as u64;
+        let source: &'static Source = Box::leak(Box::new(Source::new(1, 0, memory)));
+        source.choose(Level::Memory, false, || None).then_some(Self(source))
+    }
+
+    /// Prepares it and returns its handle.
+    pub(crate) fn arm(self) -> Option<SignalHandle> {
+        self.0.arm(|| None, 0)
+    }
+}
+
 /// Minimum number of slots: what a small queue completes while the harvester sleeps, twice.
 const FEWEST: usize = 1024;
 

@@ -138,7 +138,7 @@ fn harvest(reckoning: &mut Reckoning) -> usize {
             return 0;
         }
         reckoning.step(hsa, &all);
-        probe::look();
+        probe::look(hsa);
         pass(hsa, &all)
     })
 }
