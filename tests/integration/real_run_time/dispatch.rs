@@ -6,6 +6,7 @@ use crate::kit::rig::{Recorded, Rig, TOLERANCE, Truth, read_truth, release, rig}
 use crate::kit::trace::Trace;
 use roctop::item::{AgentKind, Scratch, Span};
 use roctop_ring::record::{engine, flag, scratch};
+use std::collections::BTreeMap;
 
 /// The mean number of kernels that ran at once, from the first begin to the last end.
 fn running(truth: &[Truth]) -> f64 {
@@ -50,8 +51,51 @@ fn overlap(name: &str, words: &[&str], kernel_ns: &str, share: f64) -> Option<(f
     Some((alone, recorded))
 }
 
+/// Packets of a run in their queues: kernels, those of them with the barrier bit, and packets of other kinds between kernels.
+fn packets(truth: &[Truth]) -> [u64; 3] {
+    let mut queues: BTreeMap<u64, Vec<&Truth>> = BTreeMap::new();
+    for row in truth
+        .iter()
+        .filter(|row| row.kind == "dispatch" && !row.name.is_empty())
+    {
+        queues.entry(row.queue).or_default().push(row);
+    }
+    let mut sums = [0; 3];
+    for rows in queues.values() {
+        let indices = || rows.iter().map(|row| row.index);
+        let kernels = rows.len() as u64;
+        sums[0] += kernels;
+        sums[1] += rows.iter().filter(|row| row.has_barrier).count() as u64;
+        sums[2] += indices().max().unwrap() + 1 - indices().min().unwrap() - kernels;
+    }
+    sums
+}
+
+/// What would keep kernels from overlapping is in their packets: a barrier bit, or a packet in between.
 #[test]
-fn independent_kernels_of_one_queue_still_overlap() {
+fn kernels_that_may_overlap_have_the_packets_that_they_have_without_roctop() {
+    let Some(rig) = rig() else { return };
+    for (name, words) in [
+        ("independent", &["raw_hsa", "overlap"] as &[&str]),
+        ("overlap", &["many_streams", "4", "16", "1600"]),
+    ] {
+        let place = Rig::place(&format!("packets-{name}"));
+        assert!(Rig::ended(&mut rig.command(&place, &[], words)).status.success());
+        let alone = packets(&read_truth(&place));
+        let recorded = rig.record(&format!("packets-{name}-recorded"), words);
+        recorded.check_dispatches();
+        let traced = packets(&recorded.truth);
+        println!("{name}: kernels, with the barrier bit, other packets: {alone:?} alone, {traced:?} recorded");
+        assert_eq!(traced[..2], alone[..2]);
+        if name == "independent" {
+            assert_eq!(traced, [alone[0], 0, 0], "nothing between independent kernels");
+        }
+    }
+}
+
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_independent_kernels_of_one_queue_still_overlap() {
     // With a barrier behind each kernel it would be one.
     const SHARE: f64 = 0.5;
     if let Some((alone, recorded)) = overlap("independent", &["raw_hsa", "overlap"], "3000000", SHARE) {
@@ -61,7 +105,8 @@ fn independent_kernels_of_one_queue_still_overlap() {
 }
 
 #[test]
-fn streams_still_overlap() {
+#[ignore = "time: .ci/matrix"]
+fn timed_streams_still_overlap() {
     const SHARE: f64 = 0.85;
     if let Some((alone, recorded)) = overlap("overlap", &["many_streams", "4", "16", "1600"], "300000", SHARE) {
         assert!(alone > 2.0, "the program does not show what it is for");
@@ -292,7 +337,7 @@ fn queues_that_a_program_keeps_full_for_rounds_are_recorded_as_they_happened() {
 
 /// Minutes long: `.ci/matrix` runs it.
 #[test]
-#[ignore = "a million launches take minutes"]
+#[ignore = "a million launches take minutes: .ci/matrix"]
 fn a_million_launches_of_sixty_four_threads_are_recorded_as_they_happened() {
     let Some(rig) = rig() else { return };
     check_on(rig, "million", &["many_streams", "64", "512", "1000000"]);
@@ -338,7 +383,7 @@ fn times_that_cannot_be_are_flagged_and_disturb_no_others() {
     )]);
     let recorded = machine.record("wrong", &["many_streams", "2", "4", "2000"]);
     assert!(recorded.output.status.success(), "{:?}", recorded.output);
-    let mut counts = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for (rows, dispatches) in recorded.queues() {
         assert_eq!(rows.len(), dispatches.len());
         for (row, dispatch) in rows.iter().zip(&dispatches) {
@@ -420,7 +465,7 @@ fn launch_by_structure_has_its_stream_and_a_time() {
         return;
     }
     let recorded = check_on(rig, "configured", &["configured", "10"]);
-    let mut streams = std::collections::BTreeMap::<&str, std::collections::BTreeSet<_>>::new();
+    let mut streams = BTreeMap::<&str, std::collections::BTreeSet<_>>::new();
     for dispatch in &recorded.run.dispatches {
         let kernel = recorded.kernel(dispatch);
         let is_cooperative = kernel.contains("together");

@@ -259,8 +259,23 @@ fn is_running(pid: u32) -> bool {
 }
 
 #[test]
-fn a_batch_systems_signal_flushes_everything_soon() {
-    let Some(rig) = rig() else { return };
+fn a_batch_systems_signal_flushes_everything() {
+    batch_signals(1);
+}
+
+/// Other work on the machine delays one round, not all.
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_batch_systems_signal_flushes_everything_soon() {
+    for (name, least) in batch_signals(3) {
+        assert!(least < Duration::from_millis(500), "{name}: {least:?}");
+    }
+}
+
+/// Sends each signal to some rounds of the program; the least times that roctop took after the program's end.
+fn batch_signals(rounds: usize) -> Vec<(&'static str, Duration)> {
+    let Some(rig) = rig() else { return Vec::new() };
+    let mut all = Vec::new();
     for (name, signal, to_group, to_program) in [
         ("term", "TERM", false, false),
         ("int", "INT", false, false),
@@ -268,9 +283,8 @@ fn a_batch_systems_signal_flushes_everything_soon() {
         ("int-group", "INT", true, false),
         ("term-program", "TERM", false, true),
     ] {
-        // Other work on the machine delays one round, not all.
         let mut least = Duration::MAX;
-        for round in 0..3 {
+        for round in 0..rounds {
             let running = Running::start(rig, &format!("batch-{name}-{round}"));
             let target = match (to_group, to_program) {
                 (true, _) => format!("-{}", running.roctop.id()),
@@ -283,6 +297,7 @@ fn a_batch_systems_signal_flushes_everything_soon() {
             assert!(complete > 500);
             least = least.min(took);
         }
-        assert!(least < Duration::from_millis(500), "{name}: {least:?}");
+        all.push((name, least));
     }
+    all
 }
