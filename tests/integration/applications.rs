@@ -230,6 +230,7 @@ fn check(suite: &Suite, app: &Application<'_>) -> Result<(), String> {
 }
 
 #[test]
+#[ignore = "a later suite: .ci/matrix"]
 fn clpeak_is_recorded_as_it_happened() {
     let Some(suite) = suite("clpeak") else { return };
     let app = Application {

@@ -307,7 +307,7 @@ fn copies_that_a_crash_leaves_under_way_are_told() {
     let options = ["record", "-o", recording.to_str().unwrap()];
     let mut command = rig.command(&place, &options, &["crash_mid", "abort", "1"]);
     // A launch, a copy that takes long, and the end.
-    command.env("EMULATED_GPU_COPY_LATENCY_NS", "10000000000");
+    command.env("EMULATED_GPU_COPY_LATENCY_NS", "2000000000");
     let recorded = Recorded::load(&place, Rig::ended(&mut command));
     assert_eq!(recorded.output.status.signal(), Some(6));
     assert_eq!(recorded.under_way.values().sum::<u64>(), 1);
