@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "calls of the run-time")]
 
+use crate::cpu_wait::CpuWait;
 use crate::library::{Library, functions};
 use hsa_sys::abi::{
     Agent, Executable, Packet, Pitched, Pool, Queue, SIGNAL_USER, SUCCESS, Signal, SignalHandle, Span, Status, Symbol,
@@ -339,16 +340,29 @@ fn pools(call: &Functions, agent: Agent) -> Vec<(u32, Pool)> {
         .collect()
 }
 
-/// Waits until a condition holds; false if the limit expires first.
+/// Time after which a wait is long enough to count how long threads wait for a CPU.
+const LONG: Duration = Duration::from_millis(1);
+/// Factor by which a busy machine may extend a limit: the viewer's limit for the whole check is longer still.
+const MAX_EXTENSION: u32 = 2;
+
+/// Waits until a condition holds; false if the limit expires first. The time that threads wait for a CPU does not count.
 pub(crate) fn until(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let start = Instant::now();
+    let (mut cpu_wait, mut expires) = (None, limit);
     loop {
         if holds() {
             return true;
         }
         let waited = start.elapsed();
-        if waited > limit {
-            return holds();
+        if waited > expires {
+            let on_busy_machine = cpu_wait.as_ref().map_or(Duration::ZERO, CpuWait::so_far);
+            expires = (limit + on_busy_machine).min(limit * MAX_EXTENSION);
+            if waited > expires {
+                return holds();
+            }
+        }
+        if waited > LONG && cpu_wait.is_none() {
+            cpu_wait = Some(CpuWait::begin());
         }
         if waited < Duration::from_micros(20) {
             std::hint::spin_loop();

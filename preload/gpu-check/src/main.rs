@@ -9,17 +9,19 @@
 //! its write).
 
 mod check;
+mod cpu_wait;
 mod hip;
 mod hsa;
 mod library;
 mod outcome;
 mod spin;
 
+use crate::cpu_wait::CpuWait;
 use crate::outcome::{Outcome, Status};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Options from the viewer.
 #[derive(Clone, Debug)]
@@ -85,7 +87,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let (start, wait) = (Instant::now(), CpuWait::begin());
     let outcome = (run.0)(&run.1).unwrap_or_else(|error| Outcome::new(Status::Bad, error));
+    let outcome = outcome
+        .number("took_ms", start.elapsed().as_secs_f64() * 1e3)
+        .number("cpu_wait_ms", wait.so_far().as_secs_f64() * 1e3);
     let mut out = std::io::stdout();
     if writeln!(out, "{}", outcome.line(&name))
         .and_then(|()| out.flush())

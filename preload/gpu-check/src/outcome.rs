@@ -1,6 +1,7 @@
 //! Result of a check, as one line of JSON.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,15 @@ impl Outcome {
     pub(crate) fn fact(mut self, name: &str, value: impl Into<String>) -> Self {
         self.facts.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// An outcome that a busy machine may have caused: undecided.
+    pub(crate) fn busy(text: &str, waited: Duration) -> Self {
+        let text = format!(
+            "undecided: {text}, but this process waited {:.0} ms for a CPU: the machine was busy",
+            waited.as_secs_f64() * 1e3
+        );
+        Self::new(Status::Note, text).number("machine_was_busy", 1.0)
     }
 
     /// The JSON line: `{"check":…,"status":…,"text":…,"numbers":{…},"facts":{…}}`.

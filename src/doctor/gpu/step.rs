@@ -39,6 +39,12 @@ impl Status {
     }
 }
 
+/// Number of a check that says nothing, because its process waited for a CPU instead of running.
+pub(super) const MACHINE_WAS_BUSY: &str = "machine_was_busy";
+
+/// Least share of a check's time for which its threads waited for a CPU on a busy machine.
+const BUSY_SHARE: f64 = 0.2;
+
 /// What a check found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Check {
@@ -93,6 +99,28 @@ impl Check {
     /// A number that it reported; 0 when it did not.
     pub(super) fn get(&self, name: &str) -> f64 {
         self.numbers.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// Whether its threads waited for a CPU for much of its time.
+    pub(super) fn was_on_busy_machine(&self) -> bool {
+        self.get("cpu_wait_ms") > BUSY_SHARE * self.get("took_ms")
+    }
+
+    /// The same as undecided, if the machine was busy: what is late may be late because of that.
+    pub(super) fn undecided_if(self, is_busy: bool) -> Self {
+        if !is_busy || self.status != Status::Bad {
+            return self;
+        }
+        Self {
+            status: Status::Note,
+            text: format!("undecided: {}, but the machine was busy", self.text),
+            ..self.number(MACHINE_WAS_BUSY, 1.0)
+        }
+    }
+
+    /// Whether another run may decide it.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.get("stood_still") > 0.0 || self.get(MACHINE_WAS_BUSY) > 0.0
     }
 
     /// A fact that it reported.

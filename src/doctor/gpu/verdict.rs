@@ -2,7 +2,7 @@
 
 use super::PART;
 use super::inventory::Machine;
-use super::step::{Check, Status};
+use super::step::{Check, MACHINE_WAS_BUSY, Status};
 use roctop_ring::level::Level;
 use serde::Serialize;
 use std::fmt;
@@ -127,6 +127,11 @@ fn level_of_failure(check: &Check, was_busy: bool) -> Option<Level> {
     if check.status != Status::Bad && !stands {
         return None;
     }
+    level_of(check)
+}
+
+/// The level that follows from a failure of a check.
+fn level_of(check: &Check) -> Option<Level> {
     let part = check.fact(PART);
     match if part.is_empty() { &check.id } else { part } {
         "D2" => Some(Level::RunTime),
@@ -165,7 +170,9 @@ fn undecided(checks: &[Check]) -> String {
         let level = level_of_failure(check, was_busy);
         check.has_hung && (check.id == "D1" || level.is_some_and(|level| !is_evidence(check, level, was_busy)))
     };
+    let busy = |check: &Check| level_of(check).is_some() && check.get(MACHINE_WAS_BUSY) > 0.0;
     let reasons = [
+        ("the machine was busy; check again when it is not", listed(&busy)),
         ("HIP alone fails, so there is nothing to compare", listed(&alone)),
         ("timed out, which a busy GPU causes too", listed(&timed_out)),
         ("no time was left (--seconds gives more)", listed(&missing)),
@@ -237,6 +244,24 @@ mod tests {
         let stood = check("D2", Status::Note).number("stood_still", 1.0);
         assert_eq!(of(&[check("D1", Status::Note), stood.clone()]), Level::Files);
         assert_eq!(of(&[check("D1", Status::Ok), stood]), Level::RunTime);
+    }
+
+    #[test]
+    fn a_busy_machine_leaves_no_verdict() {
+        let first = check("D0", Status::Ok);
+        let undecided = |id| check(id, Status::Note).number(MACHINE_WAS_BUSY, 1.0);
+        let of = |id| {
+            draw(
+                &[first.clone(), check("D1", Status::Ok), undecided(id)],
+                &Machine::default(),
+            )
+        };
+        assert_eq!((of("D2").level, of("D10").level), (None, Some(0)));
+        assert!(
+            of("D2").to_string().contains("D2: the machine was busy"),
+            "{}",
+            of("D2")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Submits consecutive barriers with hand-made signals: does each complete, in time, with its own times?
 
+use crate::cpu_wait::{self, CpuWait};
 use crate::hsa::{Hsa, Lane, Signals, until};
 use crate::outcome::{Outcome, Status};
 use hsa_sys::abi::Signal;
@@ -32,6 +33,8 @@ pub(crate) struct Beat {
     differ: usize,
     /// A completion is missing; whether a later one on a signal of the run-time's came.
     missing: Option<bool>,
+    /// Time that this process waited for a CPU.
+    cpu_wait: Duration,
 }
 
 /// Submits barriers to a queue, one at a time, until `count` are done or the time is over. `second` maps the same
@@ -44,7 +47,7 @@ pub(crate) fn beat(
     count: usize,
     time: Duration,
 ) -> Result<Beat, String> {
-    let start = Instant::now();
+    let (start, cpu_wait) = (Instant::now(), CpuWait::begin());
     let mut found = Beat::default();
     let mut before = vec![[0u64; 2]; signals.count];
     for round in 0..count {
@@ -61,8 +64,12 @@ pub(crate) fn beat(
         if !until(LIMIT, || signal.value.load(Ordering::Acquire) == 0) {
             let later = hsa.signal(1)?;
             lane.barrier(later, LIMIT)?;
-            found.missing = Some(hsa.wait(later, LIMIT).is_ok());
-            return Ok(found);
+            let is_later = hsa.wait(later, LIMIT).is_ok();
+            // The packet in front is complete: a signal that has changed by now was late.
+            if !is_later || signal.value.load(Ordering::Acquire) != 0 {
+                found.missing = Some(is_later);
+                return Ok(found);
+            }
         }
         let taken = rung.elapsed();
         if found.done == 0 {
@@ -86,6 +93,7 @@ pub(crate) fn beat(
             found.differ += usize::from(!is_same);
         }
     }
+    found.cpu_wait = cpu_wait.so_far();
     Ok(found)
 }
 
@@ -96,30 +104,22 @@ fn times_of(signal: &Signal) -> [u64; 2] {
 impl Beat {
     /// The verdict, with the numbers.
     pub(crate) fn outcome(mut self, what: &str) -> Outcome {
-        let late = self
-            .taken
-            .iter()
-            .filter(|taken| **taken > LATE_LIMIT.as_nanos() as f64)
-            .count();
+        let is_late = |taken: &&f64| **taken > LATE_LIMIT.as_nanos() as f64;
+        let late = self.taken.iter().filter(is_late).count();
+        let delay = Duration::from_nanos(self.taken.iter().filter(is_late).sum::<f64>() as u64);
         let slowest = self.taken.iter().copied().fold(0.0, f64::max);
         let median = super::median(&mut self.taken);
         let done = self.done;
-        let (status, text) = if let Some(is_later) = self.missing {
+        let outcome = if let Some(is_later) = self.missing {
             if is_later {
                 let text = format!("{what}: after {done} completions one does not come, though a later packet's does");
-                (Status::Bad, text)
+                Outcome::new(Status::Bad, text)
             } else {
                 let text = format!(
                     "{what}: undecided: after {done} completions the queue stands still, by a busy GPU or a hang"
                 );
-                (Status::Note, text)
+                Outcome::new(Status::Note, text)
             }
-        } else if 2 * late > done {
-            let text = format!(
-                "{what}: {late} of {done} completions are seen more than 5 ms late ({:.1} ms)",
-                median / 1e6
-            );
-            (Status::Bad, text)
         } else if let Some((count, fault)) = [
             (self.untimed, "without times"),
             (self.repeated, "with the times of an earlier packet"),
@@ -129,16 +129,26 @@ impl Beat {
         .into_iter()
         .find(|(count, _)| *count > 0)
         {
-            (Status::Bad, format!("{what}: {count} of {done} completions {fault}"))
+            Outcome::new(Status::Bad, format!("{what}: {count} of {done} completions {fault}"))
+        } else if 2 * late > done {
+            let text = format!(
+                "{what}: {late} of {done} completions are seen more than 5 ms late ({:.1} ms)",
+                median / 1e6
+            );
+            if cpu_wait::explains(self.cpu_wait, delay) {
+                Outcome::busy(&text, self.cpu_wait)
+            } else {
+                Outcome::new(Status::Bad, text)
+            }
         } else {
             let text = format!(
                 "{what}: {done} completions, {:.0} us each, the first after {:.1} ms",
                 median / 1e3,
                 self.first as f64 / 1e6
             );
-            (Status::Ok, text)
+            Outcome::new(Status::Ok, text)
         };
-        Outcome::new(status, text)
+        outcome
             .number("completions", done as f64)
             .number("first_us", self.first as f64 / 1e3)
             .number("median_us", median / 1e3)

@@ -5,6 +5,7 @@
 
 use super::{plural, started};
 use crate::Options;
+use crate::cpu_wait::{self, CpuWait};
 use crate::hsa::{Hsa, Lane};
 use crate::outcome::{Outcome, Status};
 use crate::spin::Spin;
@@ -35,6 +36,10 @@ struct Work<'a> {
     next: AtomicU64,
     longest: AtomicU64,
     long: AtomicU64,
+    /// Sum of long waits, ns.
+    delay: AtomicU64,
+    /// Time that the threads waited for a CPU, ns.
+    cpu_wait: AtomicU64,
     kernels: AtomicU64,
     has_failed: AtomicBool,
     pause: Duration,
@@ -54,12 +59,14 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         next: AtomicU64::new(0),
         longest: AtomicU64::new(0),
         long: AtomicU64::new(0),
+        delay: AtomicU64::new(0),
+        cpu_wait: AtomicU64::new(0),
         kernels: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
         pause: options.pause,
     };
     let before = lane.indices();
-    let start = Instant::now();
+    let (start, cpu_wait) = (Instant::now(), CpuWait::begin());
     let order = std::thread::scope(|scope| {
         let makers: Vec<_> = (0..options.threads.max(1))
             .map(|_| scope.spawn(|| make(&work, &marks)))
@@ -79,8 +86,10 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let long = work.long.load(Ordering::Relaxed);
     let made = write - before[1];
     let threads = options.threads;
-    let (status, text) = if order > 0 {
-        (
+    let cpu_wait = cpu_wait.so_far() + Duration::from_nanos(work.cpu_wait.load(Ordering::Relaxed));
+    let delay = Duration::from_nanos(work.delay.load(Ordering::Relaxed));
+    let outcome = if order > 0 {
+        Outcome::new(
             Status::Bad,
             format!("{order} packets completed before those in front of them"),
         )
@@ -88,29 +97,28 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         let text = format!(
             "{PACKETS} packets: the counting signal ends at {value}, the write index at {made}, the read index at {read}"
         );
-        (Status::Bad, text)
+        Outcome::new(Status::Bad, text)
     } else if long > 0 {
         let text = format!(
             "threads waited {long} times for more than 100 ms for room in the queue, at most {} ms",
             longest.as_millis()
         );
-        (
-            if long > MAX_LONG_WAITS {
-                Status::Bad
-            } else {
-                Status::Note
-            },
-            text,
-        )
+        if long <= MAX_LONG_WAITS {
+            Outcome::new(Status::Note, text)
+        } else if cpu_wait::explains(cpu_wait, delay) {
+            Outcome::busy(&text, cpu_wait)
+        } else {
+            Outcome::new(Status::Bad, text)
+        }
     } else {
         let kernels = work.kernels.load(Ordering::Relaxed);
         let text = format!(
             "{PACKETS} packets ({kernels} kernels) by {threads} thread{} in {taken:.0} ms, in order",
             plural(threads)
         );
-        (Status::Ok, text)
+        Outcome::new(Status::Ok, text)
     };
-    Ok(Outcome::new(status, text)
+    Ok(outcome
         .number("packets", PACKETS as f64)
         .number("kernels", work.kernels.load(Ordering::Relaxed) as f64)
         .number("threads", threads as f64)
@@ -144,9 +152,14 @@ fn make(work: &Work<'_>, marks: &[SignalHandle]) -> Result<(), String> {
             }
             let taken = start.elapsed();
             work.longest.fetch_max(taken.as_nanos() as u64, Ordering::Relaxed);
-            work.long.fetch_add(u64::from(taken > LONG_WAIT), Ordering::Relaxed);
+            if taken > LONG_WAIT {
+                work.long.fetch_add(1, Ordering::Relaxed);
+                work.delay.fetch_add(taken.as_nanos() as u64, Ordering::Relaxed);
+            }
         }
     })();
+    let cpu_wait = cpu_wait::of_thread().as_nanos() as u64;
+    work.cpu_wait.fetch_add(cpu_wait, Ordering::Relaxed);
     if made.is_err() {
         work.has_failed.store(true, Ordering::Relaxed);
     }
