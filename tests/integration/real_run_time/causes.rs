@@ -106,33 +106,27 @@ impl Run {
         cut(&self.idle, &self.submissions(), false)
     }
 
-    /// Time in which a kernel of GPU 0 was queued behind these spans of other work: from its submission to the end of the
-    /// work, which may begin later on a busy machine. The kernel is the one that begins after the work's end, or the
-    /// one `further` behind.
-    fn behind(&self, work: &Spans, further: usize) -> Spans {
+    /// Time in which a kernel of GPU 0 was queued behind one of GPU 1: from its submission to the end of the other, which
+    /// may begin later on a busy machine. It is the kernel that begins after the other's end, or the one `further` behind.
+    fn behind_other(&self, further: usize) -> Spans {
         let kernels = self.submissions();
-        let waits = work.iter().filter_map(|(_, end)| {
-            let next = kernels.partition_point(|(_, begin)| begin + CLOCKS < *end);
-            let (submit, _) = kernels.get(next + further)?;
-            (submit < end).then_some((*submit, *end))
+        let rows = self.recorded.truth.iter();
+        let lengthy = rows.filter(|row| row.gpu == 1 && row.name.contains("lengthy"));
+        let waits = lengthy.filter_map(|row| {
+            let next = kernels.partition_point(|(_, begin)| begin + CLOCKS < row.end);
+            let (submit, _) = *kernels.get(next + further)?;
+            (submit < row.end).then_some((submit, row.end))
         });
         waits.collect()
     }
 
-    /// The lengthy kernels of GPU 1, by the log.
-    fn lengthy(&self) -> Spans {
+    /// Time in which a kernel of GPU 0 was queued and a copy of the log ran. Before the copy begins, what the kernel waits for is
+    /// not recorded.
+    fn behind_copies(&self) -> Spans {
         let rows = self.recorded.truth.iter();
-        rows.filter(|row| row.gpu == 1 && row.name.contains("lengthy"))
-            .map(|row| (row.begin, row.end))
-            .collect()
-    }
-
-    /// Copies of the log from the host to a GPU.
-    fn copies(&self) -> Spans {
-        let rows = self.recorded.truth.iter();
-        rows.filter(|row| row.kind == "sdma_copy" && row.bytes > 1 << 20)
-            .map(|row| (row.begin, row.end))
-            .collect()
+        let copies = rows.filter(|row| row.kind == "sdma_copy" && row.bytes > 1 << 20);
+        let copies: Spans = copies.map(|row| (row.begin, row.end)).collect();
+        cut(&copies, &self.submissions(), true)
     }
 
     /// Time before the first kernel.
@@ -208,15 +202,13 @@ fn timed_host_that_sleeps_does_not_run() {
 #[test]
 fn kernel_behind_an_event_of_another_gpu_waits_for_it() {
     let Some(run) = Run::of("event", "40", &[]) else { return };
-    run.check(&run.behind(&run.lengthy(), 0), is_event);
+    run.check(&run.behind_other(0), is_event);
 }
 
 #[test]
 fn kernel_behind_a_copy_has_the_copy_as_cause() {
     let Some(run) = Run::of("copy", "40", &[]) else { return };
-    run.check(&run.behind(&run.copies(), 0), |cause| {
-        cause == Cause::Copy(direction::H2D)
-    });
+    run.check(&run.behind_copies(), |cause| cause == Cause::Copy(direction::H2D));
 }
 
 #[test]
@@ -234,7 +226,7 @@ fn kernel_in_the_same_queue_as_a_waiting_one_is_behind_it() {
         return;
     };
     // The stream that waits has a kernel, too; the one behind it is the other stream's.
-    let behind = run.behind(&run.lengthy(), 1);
+    let behind = run.behind_other(1);
     run.check(&behind, |cause| matches!(cause, Cause::SharedQueue { .. }));
 }
 
@@ -243,10 +235,8 @@ fn mixture_of_causes_has_each_with_its_share() {
     let Some(run) = Run::of("mixture", "60", &[]) else {
         return;
     };
-    run.check(&run.behind(&run.lengthy(), 0), is_event);
-    run.check(&run.behind(&run.copies(), 0), |cause| {
-        cause == Cause::Copy(direction::H2D)
-    });
+    run.check(&run.behind_other(0), is_event);
+    run.check(&run.behind_copies(), |cause| cause == Cause::Copy(direction::H2D));
     run.check(&run.unqueued(), is_host);
     run.check_start();
     let shared = run
