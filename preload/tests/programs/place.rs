@@ -105,16 +105,34 @@ impl Drop for TestDir {
 
 /// The collector with debug assertions, built from the sources beside these tests.
 ///
-/// Cargo builds a library that is only a `cdylib` for no test. A package that is also an `rlib` has no link-time
-/// optimisation, so the tests build the library themselves: once in each test process, in their own target folder.
+/// Cargo builds a library that is only a `cdylib` for no test, and a package that is also an `rlib` has no link-time
+/// optimisation. So `tests/run` builds the library beside the tests. Where it is missing or older than its sources,
+/// the tests build it: once in each test process, in their own target folder.
 pub(crate) fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(build).clone()
+    BUILT.get_or_init(|| made().unwrap_or_else(build)).clone()
+}
+
+/// The folder of the tests' profile in the target folder.
+fn profile_folder() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.ancestors().nth(2).unwrap().to_owned()
+}
+
+/// The library in the target folder, if it is newer than all sources that cargo lists beside it.
+fn made() -> Option<PathBuf> {
+    let library = profile_folder().join("libroctop_preload.so");
+    let modified = |path: &Path| path.metadata().and_then(|facts| facts.modified()).ok();
+    let made = modified(&library)?;
+    let listed = std::fs::read_to_string(library.with_extension("d")).ok()?;
+    let (_, sources) = listed.trim_end().split_once(": ")?;
+    // A space in a path is escaped there; such a path is not found, and the library is built.
+    let is_newer = |source: &str| modified(Path::new(source)).is_some_and(|source| source <= made);
+    sources.split(' ').all(is_newer).then_some(library)
 }
 
 fn build() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let profile_folder = own.ancestors().nth(2).unwrap();
+    let profile_folder = profile_folder();
     let profile = match profile_folder.file_name().unwrap().to_str().unwrap() {
         "debug" => "dev",
         other => other,
