@@ -33,6 +33,18 @@ impl Leaf {
             }
         }
     }
+
+    /// Mangled name of a kernel; empty for a copy.
+    pub(crate) fn mangled<'a>(self, view: &'a View<'_>) -> &'a str {
+        match self {
+            Self::Kernel(kernel) => view
+                .run
+                .kernels
+                .get(kernel.0 as usize)
+                .map_or("", |known| &known.mangled),
+            Self::Copy(_) => "",
+        }
+    }
 }
 
 /// Work of one name in one stack.

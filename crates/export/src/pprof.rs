@@ -46,8 +46,8 @@ struct Profile<W> {
     message: Message,
     strings: u64,
     locations: FastMap<Frame, u64>,
-    /// By name and file.
-    functions: HashMap<(String, String), u64>,
+    /// By name, mangled name and file.
+    functions: HashMap<[String; 3], u64>,
 }
 
 impl<W: Write> Profile<W> {
@@ -76,7 +76,11 @@ impl<W: Write> Profile<W> {
             Frame::Leaf(leaf) => leaf.name(view).into(),
             Frame::Call(_) | Frame::Unknown => site_time::UNKNOWN.into(),
         };
-        let function = self.function(&name, "")?;
+        let mangled = match frame {
+            Frame::Leaf(leaf) => leaf.mangled(view),
+            _ => "",
+        };
+        let function = self.function(&name, mangled, "")?;
         self.place(frame, &[(function, 0)])
     }
 
@@ -88,25 +92,31 @@ impl<W: Write> Profile<W> {
         let sites = &view.run.sites;
         let mut lines = Vec::new();
         for line in sites.lines_or_unnamed(frame) {
-            let function = self.function(&sites.function(frame, line), &line.file)?;
+            let function = self.function(&sites.function(frame, line), "", &line.file)?;
             lines.push((function, u64::from(line.line)));
         }
         self.place(Frame::Call(frame), &lines)
     }
 
-    /// Number of a function.
-    fn function(&mut self, name: &str, file: &str) -> io::Result<u64> {
-        let key = (name.to_owned(), file.to_owned());
+    /// Number of a function. If the mangled name is that of the function, pprof removes its arguments, and kernels of one template
+    /// become one.
+    fn function(&mut self, name: &str, mangled: &str, file: &str) -> io::Result<u64> {
+        let mangled = if mangled == name { "" } else { mangled };
+        let key = [name, mangled, file].map(str::to_owned);
         if let Some(known) = self.functions.get(&key) {
             return Ok(*known);
         }
         let id = self.functions.len() as u64 + 1;
         self.functions.insert(key, id);
-        let name = self.string(name)?;
-        let file = if file.is_empty() { 0 } else { self.string(file)? };
+        let mut number = |text: &str| if text.is_empty() { Ok(0) } else { self.string(text) };
+        let (name, mangled, file) = (number(name)?, number(mangled)?, number(file)?);
         self.put(|message| {
             message.message(profile::FUNCTION, |function| {
-                function.number(1, id).number(2, name).number(3, name).number(4, file);
+                function
+                    .number(1, id)
+                    .number(2, name)
+                    .number(3, mangled)
+                    .number(4, file);
             });
         })?;
         Ok(id)

@@ -72,6 +72,16 @@ fn a_profile_has_the_time_and_the_launches_of_every_stack() {
         .map(|function| fields(function))
         .map(|function| (number(&function, 1).unwrap(), named(number(&function, 2)).to_owned()))
         .collect();
+    // go tool pprof cuts arguments off a name that equals its mangled one.
+    let mut mangled = 0;
+    for function in all(&profile, 5) {
+        let function = fields(&function);
+        let [name, system] = [2, 3].map(|field| named(number(&function, field)));
+        assert_ne!(name, system);
+        assert_eq!(system.starts_with("_Z"), name.contains('('), "{name}: {system}");
+        mangled += usize::from(!system.is_empty());
+    }
+    assert!(mangled > 1, "the workload has C++ kernels");
     let locations: BTreeMap<u64, String> = all(&profile, 4)
         .iter()
         .map(|location| fields(location))
