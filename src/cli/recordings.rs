@@ -173,7 +173,7 @@ pub enum Format {
     Pftrace,
     /// An SQLite database as rocpd has it.
     Rocpd,
-    /// Parquet files in folders by kind, host and rank.
+    /// Parquet files in folders by kind and host.
     Parquet,
     /// A trace as PyTorch's profiler (Kineto) writes it on ROCm.
     Kineto,

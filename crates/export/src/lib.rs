@@ -116,15 +116,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         facts: job.facts,
         place: job.place,
     };
-    let are_shared = parquet::are_shared(&job.collected.run);
-    let mut layouts = None;
-    if job.formats.contains(&Format::Parquet) {
-        let processes = || job.collected.run.processes.iter().filter(|process| process.pid != 0);
-        let bases = processes().map(|process| parquet::base(&(job.stem)(process))).collect();
-        let ranks = processes().map(parquet::rank_folder).collect();
-        layouts = Some(parquet::Layouts::check(&bases, &ranks, are_shared)?);
-    }
-    let mut shared = are_shared.then(parquet::SharedFiles::default);
+    let mut shared = parquet::SharedFiles::new(job.progress);
     view::each(&source, job.choice, &mut |view| {
         let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
         let domains = if job.sums || job.choice.stats {
@@ -132,7 +124,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         } else {
             Vec::new()
         };
-        write_process(job, view, &stem, &domains, shared.as_mut(), &mut written.files)?;
+        write_process(job, view, &stem, &domains, &mut shared, &mut written.files)?;
         written.sums.push(Sums {
             process: view.process.clone(),
             stem,
@@ -140,12 +132,7 @@ pub fn write(job: &Job<'_>) -> Result<Written> {
         });
         Ok(())
     })?;
-    if let Some(shared) = shared {
-        shared.finish(&mut written.files)?;
-    }
-    if let Some(layouts) = layouts {
-        layouts.finish()?;
-    }
+    shared.finish(&mut written.files)?;
     Ok(written)
 }
 
@@ -171,7 +158,7 @@ fn write_process(
     view: &View<'_>,
     stem: &Path,
     domains: &[Domain],
-    mut shared: Option<&mut parquet::SharedFiles>,
+    shared: &mut parquet::SharedFiles<'_>,
     made: &mut Vec<PathBuf>,
 ) -> Result<()> {
     if let Some(directory) = stem.parent() {
@@ -221,12 +208,8 @@ fn write_process(
                 }
             }
             Format::Parquet => {
-                let base = parquet::base(stem);
                 let name = stem.file_name().unwrap_or_default().to_string_lossy();
-                match &mut shared {
-                    Some(shared) => shared.add(view, &base, &name)?,
-                    None => parquet::write(view, &base, &name, &mut files)?,
-                }
+                shared.add(view, &parquet::base(stem), &name)?;
             }
         }
     }

@@ -18,7 +18,7 @@ pub enum Format {
     Pftrace,
     /// An SQLite database of the rocpd schema.
     Rocpd,
-    /// Parquet tables, in folders by kind, host and rank.
+    /// Parquet tables, in folders by kind and host.
     Parquet,
     /// The Chrome trace of PyTorch's profiler.
     Kineto,

@@ -1,27 +1,22 @@
-//! Parquet files, one per kind of record, in folders by kind, host and rank (Hive partitioning), so that DuckDB, Polars
-//! or Spark read thousands of processes as one table. From 64 ranks on, the ranks of a host share a file per kind.
+//! Parquet files in folders by kind of record and host (Hive partitioning), so that pandas, DuckDB, Polars or Spark read thousands of
+//! processes as one table. The processes of a host share a file per kind; `rank` is a column, null without MPI.
 //!
-//! Columns are in base units; names are those of the CSV files. Rows are sorted by end, in a shared file within each rank.
+//! Columns are in base units; names are those of the CSV files. Rows are sorted by end within each process.
 
 mod file;
-mod layout;
 mod shared;
 
-pub(super) use layout::Layouts;
-pub(super) use shared::{SharedFiles, are_shared};
+pub(super) use shared::SharedFiles;
 
-use self::file::{Batch, Column, Encode, Group, Ranks, Schema, Sheet, Writer, groups, number, real, text};
-use super::files::{Begun, Files};
+use self::file::{Batch, Column, Encode, Sheet, groups, number, real, text};
 use super::operation;
 use super::options::LIBRARIES;
 use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
-use super::steps::{self, Step};
+use super::steps::Step;
 use super::view::View;
-use crate::error::{Error, Result};
-use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Process, Scratch};
-use std::fs::File;
-use std::io::BufWriter;
+use crate::error::Result;
+use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Scratch};
 use std::path::{Path, PathBuf};
 
 const CALLS: &[Column] = &[
@@ -169,87 +164,6 @@ struct Table<'a> {
     rows: Rows<'a>,
 }
 
-/// Writes the tables of a process as separate files below `base`. `name` is the name of these files.
-pub(super) fn write(view: &View<'_>, base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
-    let tables = tables(view);
-    let mut write = |tables: &[Table<'_>]| write_tables(view, tables, base, name, files);
-    // Steps are found while the other tables are written.
-    let (steps, written) = view.place.both(|| steps::steps(view), || write(&tables));
-    written?;
-    let steps = steps?;
-    step_table(view, &steps).map_or(Ok(()), |table| write(&[table]))
-}
-
-/// Writes tables one after another. Their row groups are encoded as one sequence: threads go on with the next table while the last
-/// groups of one are encoded.
-fn write_tables(view: &View<'_>, tables: &[Table<'_>], base: &Path, name: &str, files: &mut Files<'_>) -> Result<()> {
-    let paths = tables.iter().map(|table| {
-        let folder = base.join(folder(view, table.kind)).join(rank_folder(view.process));
-        folder.join(format!("{name}.parquet"))
-    });
-    let paths: Vec<PathBuf> = paths.collect();
-    let schemas = tables.iter().map(|table| Schema::new(table.columns, Ranks::InPath));
-    let schemas = schemas.collect::<Result<Vec<_>>>()?;
-    let groups = tables.iter().enumerate().flat_map(|(table, own)| match &own.rows {
-        Rows::Groups(groups) => groups().into_iter().map(|group| (table, Some(group))).collect(),
-        Rows::OneByOne(_) => vec![(table, None)],
-    });
-    let encoded = |(table, group): (usize, Option<Encode<'_>>)| -> Result<_> {
-        let group = group.map(|encode| encode(&schemas[table])).transpose();
-        Ok((table, group.map_err(Error::at("cannot write", &paths[table]))?))
-    };
-    let mut last: Option<(usize, Unfinished)> = None;
-    let append = |(table, group): (usize, Option<Group>)| {
-        let mut open = match last.take() {
-            Some((known, open)) if known == table => open,
-            before => {
-                if let Some((_, before)) = before {
-                    before.finish(files)?;
-                }
-                Unfinished::begin(&schemas[table], paths[table].clone(), files)?
-            }
-        };
-        let written = match (group, &tables[table].rows) {
-            (Some(group), _) => file::append(&mut open.writer, group),
-            (None, Rows::OneByOne(fill)) => one_by_one(fill, &mut open.writer, &schemas[table]),
-            (None, Rows::Groups(_)) => Ok(()),
-        };
-        written.map_err(open.begun.failed())?;
-        last = Some((table, open));
-        Ok(())
-    };
-    view.place.in_order(groups, encoded, append)?;
-    last.map_or(Ok(()), |(_, file)| file.finish(files))
-}
-
-/// A file being written.
-struct Unfinished {
-    begun: Begun,
-    writer: Writer,
-}
-
-impl Unfinished {
-    fn begin(schema: &Schema, path: PathBuf, files: &Files<'_>) -> Result<Self> {
-        let begun = files.begin(path)?;
-        let out = File::create(begun.beside()).map_err(Error::from);
-        let writer = out.and_then(|out| schema.begin(Box::new(BufWriter::with_capacity(1 << 18, out))));
-        let writer = writer.map_err(begun.failed())?;
-        Ok(Self { begun, writer })
-    }
-
-    fn finish(self, files: &mut Files<'_>) -> Result<()> {
-        let closed = self.writer.close().map_err(Error::from);
-        closed.map_err(self.begun.failed())?;
-        files.complete(&self.begun)
-    }
-}
-
-fn one_by_one(fill: &Fill<'_>, file: &mut Writer, schema: &Schema) -> Result<()> {
-    let mut sheet = Sheet::new(file, schema);
-    fill(&mut sheet)?;
-    sheet.finish()
-}
-
 /// The table of steps; `None` without one.
 fn step_table<'a>(view: &'a View<'a>, steps: &'a [Step]) -> Option<Table<'a>> {
     (!steps.is_empty()).then(|| Table {
@@ -328,14 +242,6 @@ where
 /// The folder of all tables beside a process's other files.
 pub(super) fn base(stem: &Path) -> PathBuf {
     stem.with_file_name("parquet")
-}
-
-/// Folder of a process's rank.
-pub(super) fn rank_folder(process: &Process) -> String {
-    // Hive's name of an unknown partition.
-    let unknown = || "__HIVE_DEFAULT_PARTITION__".to_owned();
-    let rank = process.rank.map_or_else(unknown, |rank| rank.to_string());
-    format!("rank={rank}")
 }
 
 /// Folders of a kind of record and of the process's host.

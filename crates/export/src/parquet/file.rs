@@ -28,21 +28,12 @@ pub(super) enum Cells {
     Reals,
 }
 
-/// Column of the rank, in files with the rows of many ranks. Its type is the one that readers give the folder's number.
+/// Column of the rank, the last of each file.
 const RANK: &str = "rank";
-/// Column by which rows are sorted, within a rank.
+/// Column by which rows are sorted, within a process.
 const ORDER: &str = "end_ns";
 /// Columns of numbers that are mostly distinct.
 const DISTINCT: [&str; 4] = ["start_ns", "end_ns", "correlation_id", "dispatch_id"];
-
-/// Which rank's rows a file has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ranks {
-    /// Of one process, whose rank is in the file's path.
-    InPath,
-    /// Of many, with a column. The rows that follow have this rank.
-    Column(Option<u32>),
-}
 
 /// A column: name and cell type.
 pub(super) type Column = (&'static str, Cells);
@@ -128,15 +119,16 @@ impl Batch {
             let mut pages = TrackedWrite::new(Vec::new());
             let to = Box::new(SerializedPageWriter::new(&mut pages));
             let mut writer = get_column_writer(column.clone(), schema.properties.clone(), to);
-            match (&mut writer, schema.ranks) {
-                (ColumnWriter::ByteArrayColumnWriter(writer), _) => writer.write_batch(&self.texts[at], None, None)?,
-                (ColumnWriter::DoubleColumnWriter(writer), _) => writer.write_batch(&self.reals[at], None, None)?,
-                (ColumnWriter::Int64ColumnWriter(writer), Ranks::Column(rank)) if at == schema.columns.len() => {
-                    let values = vec![i64::from(rank.unwrap_or_default()); rank.map_or(0, |_| self.rows)];
-                    let are_known = vec![i16::from(rank.is_some()); self.rows];
+            match &mut writer {
+                ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(&self.texts[at], None, None)?,
+                ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&self.reals[at], None, None)?,
+                ColumnWriter::Int64ColumnWriter(writer) => writer.write_batch(&self.numbers[at], None, None)?,
+                // The rank.
+                ColumnWriter::Int32ColumnWriter(writer) => {
+                    let values = schema.rank.map_or_else(Vec::new, |rank| vec![rank as i32; self.rows]);
+                    let are_known = vec![i16::from(schema.rank.is_some()); self.rows];
                     writer.write_batch(&values, Some(&are_known), None)?
                 }
-                (ColumnWriter::Int64ColumnWriter(writer), _) => writer.write_batch(&self.numbers[at], None, None)?,
                 _ => return Err(ParquetError::General(format!("column {at} has another type")).into()),
             };
             let closed = writer.close()?;
@@ -152,17 +144,18 @@ pub(super) type Group = Vec<(Bytes, ColumnCloseResult)>;
 /// A file being written.
 pub(super) type Writer = SerializedFileWriter<Box<dyn Write + Send>>;
 
-/// What a file and its row groups are encoded with.
+/// What a file and the row groups of a process are encoded with.
 pub(super) struct Schema {
     columns: &'static [Column],
-    ranks: Ranks,
+    /// The process's rank, in each of its rows.
+    rank: Option<u32>,
     root: Arc<Type>,
     descriptors: Vec<ColumnDescPtr>,
     properties: WriterPropertiesPtr,
 }
 
 impl Schema {
-    pub(super) fn new(columns: &'static [Column], ranks: Ranks) -> Result<Self> {
+    pub(super) fn new(columns: &'static [Column], rank: Option<u32>) -> Result<Self> {
         let fields = columns.iter().map(|(name, cells)| {
             let physical = match cells {
                 Cells::Texts => Physical::BYTE_ARRAY,
@@ -179,17 +172,14 @@ impl Schema {
             descending: false,
             nulls_first: false,
         };
-        let mut order = Vec::new();
-        if ranks != Ranks::InPath {
-            order.push(sorting(fields.len()));
-            let rank = Type::primitive_type_builder(RANK, Physical::INT64).with_repetition(Repetition::OPTIONAL);
-            fields.push(Arc::new(rank.build()?));
-        }
+        let mut order = vec![sorting(fields.len())];
+        let field = Type::primitive_type_builder(RANK, Physical::INT32).with_repetition(Repetition::OPTIONAL);
+        fields.push(Arc::new(field.build()?));
         order.extend(columns.iter().position(|(name, _)| *name == ORDER).map(sorting));
         let root = Arc::new(Type::group_type_builder("roctop").with_fields(fields).build()?);
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
-            .set_sorting_columns((!order.is_empty()).then_some(order));
+            .set_sorting_columns(Some(order));
         // Few values occur twice, so a dictionary does not pay; most differences are small.
         for column in columns
             .iter()
@@ -209,14 +199,14 @@ impl Schema {
         }
         Ok(Self {
             columns,
-            ranks,
+            rank,
             descriptors: SchemaDescriptor::new(root.clone()).columns().to_vec(),
             root,
             properties: Arc::new(properties.build()),
         })
     }
 
-    /// Begins a file.
+    /// Begins a file, which other processes of the same kind may go on with.
     pub(super) fn begin(&self, out: Box<dyn Write + Send>) -> Result<Writer> {
         Ok(SerializedFileWriter::new(
             out,
