@@ -99,6 +99,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
         if let Some(mut request) = plan.request.take() {
             counter_plan::keep_present(&mut request)?;
             counter_plan::check(&request)?;
+            counter_plan::keep_known(&mut request)?;
             let is_left = !request.is_empty() || request.sampling.is_some();
             plan.request = is_left.then_some(request);
         }

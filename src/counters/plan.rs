@@ -2,7 +2,7 @@
 
 use crate::cli;
 use crate::counters::list::{Listed, list};
-use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names};
+use crate::counters::request::{self, Groups, Mode, Request, iterations, kernels, names, no_empty};
 use crate::counters::show::{self, Which};
 use crate::export;
 use crate::live::run::say;
@@ -50,6 +50,7 @@ pub fn requests(options: &cli::Counting, mut passes: Vec<Groups>) -> Result<Vec<
         let mut request = Request::new(mode, counters);
         request.kernels = kernels(&options.kernel_names)?;
         request.iterations = iterations(&options.kernel_iteration_range)?;
+        no_empty(&request.iterations)?;
         request.interval = (1e6 / options.pmc_rate) as u64;
         request.definitions.clone_from(&definitions);
         if options.input.is_some() {
@@ -113,6 +114,35 @@ pub fn keep_present(request: &mut Request) -> Result<()> {
         });
     }
     request.counters.groups.retain(|group| !group.is_empty());
+    Ok(())
+}
+
+/// Leaves out counters that no GPU here has, as rocprofv3 does, and says so: a list of counters is written for one kind of GPU and used
+/// on others.
+///
+/// Errors: nothing counts here; why.
+pub fn keep_known(request: &mut Request) -> Result<()> {
+    if request.is_empty() {
+        return Ok(());
+    }
+    let mut unknown = Vec::new();
+    for group in request.counters.groups.iter_mut().filter(|group| !group.is_empty()) {
+        let mut own = Request::new(Mode::List, group.clone());
+        own.definitions.clone_from(&request.definitions);
+        let listed = list(&own)?;
+        let present = listed.plan(group).concat();
+        if present.is_empty() && known().is_err() {
+            return refuse(&listed);
+        }
+        unknown.extend(group.extract_if(.., |word| !present.contains(word)));
+    }
+    request.counters.groups.retain(|group| !group.is_empty());
+    if !unknown.is_empty() {
+        say(&format!(
+            "counters: left out, because no GPU here has them: {}",
+            unknown.join(", ")
+        ));
+    }
     Ok(())
 }
 

@@ -211,7 +211,8 @@ pub fn kernels(words: &[String]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Ranges as typed: `[1-3,7]`, `1-3 7`, `[[1-3], 7]`; brackets are as good as blanks, as upstream.
+/// Ranges as typed: `[1-3,7]`, `1-3 7`, `[[1-3], 7]`; brackets are as good as blanks, as upstream. One that begins with 0 or ends before
+/// it begins has no dispatch, see [`no_empty`].
 ///
 /// Errors: a word is no range.
 pub fn iterations(words: &[String]) -> Result<Vec<(u64, u64)>> {
@@ -220,12 +221,20 @@ pub fn iterations(words: &[String]) -> Result<Vec<(u64, u64)>> {
         for word in text.split(['[', ']', ',', ' ']).filter(|word| !word.is_empty()) {
             let (from, to) = word.split_once('-').unwrap_or((word, word));
             match (from.parse(), to.parse()) {
-                (Ok(from), Ok(to)) if from > 0 && from <= to => ranges.push((from, to)),
+                (Ok(from), Ok(to)) => ranges.push((from, to)),
                 _ => bail!("'{word}' is no range of a kernel's dispatches, as 1-3 or 7"),
             }
         }
     }
     Ok(ranges)
+}
+
+/// Errors: one of these ranges has no dispatch, or begins before the first.
+pub fn no_empty(ranges: &[(u64, u64)]) -> Result<()> {
+    match ranges.iter().find(|(from, to)| *from == 0 || from > to) {
+        Some((from, to)) => bail!("{from}-{to} is no range of a kernel's dispatches, which count from 1"),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -278,7 +287,11 @@ mod tests {
         ] {
             assert_eq!(iterations(&words(text)).unwrap(), ranges);
         }
-        assert!(iterations(&words("3-1")).is_err());
-        assert!(iterations(&words("0")).is_err());
+        for text in ["3-1", "0", "0-2"] {
+            let ranges = iterations(&words(text)).unwrap();
+            assert!(no_empty(&ranges).is_err(), "{text}");
+        }
+        assert!(no_empty(&[(1, 1), (3, 7)]).is_ok());
+        assert!(iterations(&words("-1")).is_err() && iterations(&words("1-x")).is_err());
     }
 }

@@ -46,7 +46,11 @@ fn text_lines(text: &str) -> Result<Input> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or("").trim();
         if let Some(counters) = line.strip_prefix("pmc:") {
-            let counters: Vec<String> = counters.split_whitespace().map(str::to_owned).collect();
+            let mut counters: Vec<String> = counters.split_whitespace().map(str::to_owned).collect();
+            if counters.is_empty() {
+                // One without counters is a job all the same, as upstream.
+                counters.push(String::new());
+            }
             let mut settings = Settings::default();
             settings.set(row, counters).with_context(|| format!("line {number}"))?;
             jobs.push(settings);
@@ -128,6 +132,8 @@ fn job(job: &Value) -> Result<(Settings, Vec<&str>)> {
             continue;
         };
         let values = match found {
+            // As upstream, an empty list sets nothing.
+            Value::Array(items) if items.is_empty() => continue,
             Value::Array(items) => items.iter().map(word).collect::<Result<Vec<String>>>(),
             Value::Null => continue,
             one => word(one).map(|word| vec![word]),
@@ -176,6 +182,15 @@ mod tests {
     }
 
     #[test]
+    fn empty_lists_set_nothing() {
+        let empty = yaml("jobs:\n  - pmc: []\n    output_format: []\n    kernel_trace: true\n").unwrap();
+        assert!(empty.jobs[0].on("kernel_trace") && !empty.jobs[0].counts());
+        assert!(empty.jobs[0].values("output_format").is_empty());
+        let old = text_lines("# only times\npmc:\n").unwrap();
+        assert_eq!((old.jobs.len(), old.jobs[0].values("pmc").concat()), (1, String::new()));
+    }
+
+    #[test]
     fn what_no_option_is_called_is_passed_over_and_named() {
         let old = text_lines("gpu: 0\npmc: A\nrange: 0:1 # one\nkernel: scale\n").unwrap();
         assert_eq!(old.jobs.len(), 1);
@@ -192,7 +207,6 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told() {
         let shown = |result: Result<Input>| format!("{:#}", result.unwrap_err());
-        assert!(shown(text_lines("# only\npmc:\n")).contains("line 2: --pmc needs a value"));
         assert!(shown(text_lines("range: 0")).contains("pmc:"));
         assert!(shown(text_lines("")).contains("pmc:"));
         assert!(shown(yaml("jobs: [")).contains("YAML"));

@@ -237,7 +237,6 @@ mod tests {
             ("-s --kernel-include-regex (?!scale)", "look-ahead"),
             ("-f xml", "xml"),
             ("-s --kernel-include-regex [", "--kernel-include-regex"),
-            ("-s --kernel-iteration-range 3-1", "3-1"),
             ("-s --kernel-iteration-range x", "'x'"),
             ("-s --minimum-output-data -1", "-1"),
             ("-s --preload /nowhere/lib.so", "/nowhere/lib.so"),

@@ -134,7 +134,7 @@ impl Settings {
 
     /// Whether counters are named.
     pub(super) fn counts(&self) -> bool {
-        self.set.contains_key("pmc")
+        !self.values("pmc").is_empty()
     }
 
     /// Adds what an input file sets; the same option with another value is an error.
@@ -276,8 +276,7 @@ mod tests {
             ("./app", "./app"),
             ("-d", "--output-directory"),
             ("--hip-trace=maybe -- a", "maybe"),
-            ("--pmc -- a", "--pmc needs a value"),
-            ("--pmc A --pmc -- a", "--pmc needs a value"),
+            ("--pmc-groups -- a", "--pmc-groups needs a value"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.is::<UsageError>());
@@ -295,6 +294,7 @@ mod tests {
         assert_eq!(counters("--pmc A B -M -- a"), ["A B"]);
         assert_eq!(counters("--pmc A B --pmc=C -M --pmc D -- a"), ["A B", "C", "D"]);
         assert_eq!(counters("--kernel-trace -- a"), [""]);
+        assert_eq!(counters("--pmc -- a"), [""]);
     }
 
     #[test]

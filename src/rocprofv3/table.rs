@@ -126,7 +126,7 @@ pub(super) const TABLE: &[Row] = &[
         Refused("roctop does not record calls of rocSHMEM"),
     ),
     // Counters and samples.
-    row("pmc", ' ', Many, Works),
+    row("pmc", ' ', Any, Works),
     row("pmc_groups", ' ', Many, Works),
     row("pmc_group_interval", ' ', One, Works),
     row("replay_mode", ' ', One, Works),

@@ -199,7 +199,7 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
         let name = format!("{}.csv", domain.file);
         files.write(&name, &|out| table(&domain.rows, out))?;
     }
-    if !view.is_seed() {
+    if !view.is_seed() && !domains.is_empty() {
         let mut rows: Vec<(String, Total)> = domains
             .iter()
             .map(|domain| (domain.name.to_owned(), domain.total()))

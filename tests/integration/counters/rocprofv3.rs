@@ -2,6 +2,7 @@
 
 use super::format::SEED_COUNTED;
 use crate::kit::counted::Rig;
+use crate::kit::table::Table;
 
 #[test]
 fn input_files_name_passes() {
@@ -56,6 +57,114 @@ fn what_is_asked_of_a_gpu_that_is_not_there_is_left_out_of_rocprofv3s_counters()
     std::fs::write(rig.0.join("in.txt"), "pmc: SQ_WAVES:device=8\n").unwrap();
     let told = rig.fails(&["--no-ui", "-i", "in.txt", "./counted"]);
     assert!(told.ends_with("roctop: counters: none is left\n"), "{told}");
+}
+
+/// As upstream's test has it: exit code of the program, and the others are counted.
+#[test]
+fn what_no_gpu_counts_is_left_out_of_rocprofv3s_counters_alone() {
+    let Some(rig) = Rig::new("unknown") else { return };
+    let words = "rocprofv3 -d out -o n --pmc NOT_A_COUNTER SQ_WAVES TCC_HIT[4000] -- ./counted load scale";
+    let output = rig.roctop(&words.split(' ').collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let line = "counters: left out, because no GPU here has them: NOT_A_COUNTER, TCC_HIT[4000]\n";
+    assert!(told.contains(line), "{told}");
+    let counted = rig.table("out/n_counter_collection.csv");
+    assert_eq!(counted.column("Counter_Name"), ["SQ_WAVES"]);
+    // None is left, of which the program knows nothing.
+    let script = "./counted load scale; exit 7";
+    let words = [
+        "rocprofv3",
+        "-d",
+        "none",
+        "-o",
+        "n",
+        "--pmc",
+        "NOT_A_COUNTER",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let output = rig.roctop(&words);
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    assert!(!rig.0.join("none/n_counter_collection.csv").exists());
+    // Elsewhere a name may be misspelt.
+    let told = rig.fails(&[
+        "record",
+        "-o",
+        "rec",
+        "--pmc",
+        "SQ_WAVES,NOT_A_COUNTER",
+        "./counted",
+        "load",
+    ]);
+    assert!(told.contains("NOT_A_COUNTER") && !rig.0.join("rec").exists(), "{told}");
+}
+
+#[test]
+fn input_files_may_ask_for_no_counters() {
+    let Some(rig) = Rig::new("uncounted") else { return };
+    for (name, text) in [
+        (
+            "in.json",
+            r#"{"jobs":[{"pmc":[],"marker_trace":true,"output_format":["csv"]}]}"#,
+        ),
+        (
+            "in.yaml",
+            "jobs:\n  - pmc: []\n    kernel_names: []\n    marker_trace: true\n",
+        ),
+        ("in.txt", "# times alone\npmc:\n"),
+    ] {
+        let words = [
+            "rocprofv3",
+            "-i",
+            name,
+            "-d",
+            "out",
+            "-o",
+            "n",
+            "--",
+            "sh",
+            "-c",
+            "echo > ran",
+        ];
+        std::fs::write(rig.0.join(name), text).unwrap();
+        rig.works(&words);
+        std::fs::remove_file(rig.0.join("ran")).unwrap();
+    }
+    rig.works(&["rocprofv3", "--pmc", "--marker-trace", "--", "./counted", "load"]);
+}
+
+#[test]
+fn a_range_that_begins_with_0_has_the_dispatches_that_there_are() {
+    let Some(rig) = Rig::new("from-0") else { return };
+    for (ranges, count) in [("[0,[1-1]]", 1), ("[0-2]", 2), ("0", 0), ("[2-1]", 0)] {
+        let words = format!(
+            "rocprofv3 -d out -o n --pmc SQ_WAVES --kernel-iteration-range {ranges} -- ./counted load scale scale scale"
+        );
+        rig.works(&words.split(' ').collect::<Vec<_>>());
+        let path = rig.0.join("out/n_counter_collection.csv");
+        let rows = if path.exists() {
+            Table::read(&path).rows.len()
+        } else {
+            0
+        };
+        assert_eq!(rows, count, "{ranges}");
+        let _ = std::fs::remove_dir_all(rig.0.join("out"));
+    }
+    let words = "record -o rec --pmc SQ_WAVES --kernel-iteration-range 0-2 ./counted load scale";
+    let told = rig.fails(&words.split(' ').collect::<Vec<_>>());
+    assert!(told.contains("0-2 is no range"), "{told}");
+}
+
+#[test]
+fn statistics_of_counters_alone_are_no_files() {
+    let Some(rig) = Rig::new("stats") else { return };
+    let words = "rocprofv3 -d out -o n --pmc SQ_WAVES --stats -- ./counted load scale";
+    rig.works(&words.split(' ').collect::<Vec<_>>());
+    assert!(rig.0.join("out/n_counter_collection.csv").exists());
+    assert!(!rig.0.join("out/n_domain_stats.csv").exists());
 }
 
 #[test]
