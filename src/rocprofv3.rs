@@ -33,6 +33,7 @@ use crate::recording::Recording;
 use anyhow::{Context, Result, bail};
 use attach::Attach;
 use naming::Keys;
+use output::FORMAT_VARIABLE;
 use plan::{Level, Plan};
 use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_PAUSED, wanted};
 use scratch::Scratch;
@@ -98,8 +99,8 @@ pub fn act(words: &[OsString]) -> Result<u8> {
     for plan in &mut plans {
         if let Some(mut request) = plan.request.take() {
             counter_plan::keep_present(&mut request)?;
-            counter_plan::check(&request)?;
             counter_plan::keep_known(&mut request)?;
+            counter_plan::check(&request)?;
             let is_left = !request.is_empty() || request.sampling.is_some();
             plan.request = is_left.then_some(request);
         }
@@ -109,6 +110,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
 
 /// Runs the program once for each plan, up to the first that it fails in, and returns its exit code.
 fn run(plans: &[Plan], program: &Program) -> Result<u8> {
+    say_usual_format(plans);
     for (number, plan) in (1..).zip(plans) {
         forewarn(plan);
         let is_plain = plan.is_idle() || !plan.rank.is_wanted;
@@ -141,6 +143,17 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
         return Ok(pass_on(exit));
     }
     Ok(0)
+}
+
+/// Says that nothing asked for a format, and how to get the one that rocprofv3 writes then. One of the ranks says it.
+fn say_usual_format(plans: &[Plan]) {
+    let is_said = |plan: &Plan| plan.has_usual_format && !plan.is_idle() && plan.level >= Level::Warning;
+    if plans.iter().any(is_said) {
+        say(&format!(
+            "the files are CSV, because no format is asked for; rocprofv3 since ROCm 7.0 writes rocpd then: '-f rocpd' or \
+{FORMAT_VARIABLE}=rocpd does"
+        ));
+    }
 }
 
 /// Says what a plan does not do, before it is done.
@@ -207,6 +220,7 @@ fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
 
 /// Records what runs already, and writes its files.
 fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
+    say_usual_format(std::slice::from_ref(plan));
     forewarn(plan);
     let recording = Scratch::of(plan)?;
     let is_whole = attach.record(recording.path())?;

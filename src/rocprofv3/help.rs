@@ -3,10 +3,12 @@
 use super::table;
 use anyhow::Result;
 use std::io::Write;
+use std::path::PathBuf;
 
 const HELP: &str = "Usage: roctop rocprofv3 [options] -- <application> [application options]
 
 rocprofv3's command line and files, without the rocprofiler SDK. Formats: csv (default), json, pftrace, rocpd.
+ROCTOP_ROCPROFV3_FORMAT names others to write when no format is asked for; rocprofv3 since ROCm 7.0 writes rocpd then.
 --layout seed gives the columns and names of ROCm 6.2.
 ";
 
@@ -41,6 +43,9 @@ pub(super) fn help() -> Result<()> {
 pub(super) fn version() -> Result<()> {
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| "/opt/rocm".into(), PathBuf::from);
+    let release = std::fs::read_to_string(rocm.join(".info/version")).unwrap_or_default();
+    let release = release.trim().to_owned();
     let facts = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("git_revision", String::new()),
@@ -50,7 +55,7 @@ pub(super) fn version() -> Result<()> {
         ("system_version", word(system.release())),
         ("compiler_id", "rustc".to_owned()),
         ("compiler_version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
-        ("rocm_version", String::new()),
+        ("rocm_version", release),
     ];
     let mut out = std::io::stdout().lock();
     for (key, value) in facts {

@@ -6,32 +6,50 @@ use crate::export::Format;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-/// Formats by their words, those of the environment too, and what to say of one that is not written; CSV when
-/// there are none.
-pub(super) fn formats(settings: &Settings, usual: Option<String>) -> Result<(Vec<Format>, Option<Note>)> {
+/// What is written where nothing asks for a format.
+pub(super) const FORMAT_VARIABLE: &str = "ROCTOP_ROCPROFV3_FORMAT";
+
+/// The formats of a job.
+#[derive(Debug, Default)]
+pub(super) struct Formats {
+    pub(super) written: Vec<Format>,
+    /// One that is not written.
+    pub(super) missing: Option<Note>,
+    /// Nothing asked for one.
+    pub(super) are_usual: bool,
+}
+
+/// Formats by their words, also those of upstream's variable; without any those of roctop's own, and CSV if it has none.
+pub(super) fn formats(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Formats> {
     const OTF2: &str = "roctop does not write it; use pftrace, json or rocpd";
-    let mut formats = Vec::new();
-    let mut has_otf2 = false;
+    let mut formats = Formats::default();
     let typed_formats = settings.values("output_format").iter().cloned();
-    let words: Vec<String> = usual.into_iter().chain(typed_formats).collect();
+    let mut words: Vec<String> = variable("ROCPROF_OUTPUT_FORMAT")
+        .into_iter()
+        .chain(typed_formats)
+        .collect();
+    if words.is_empty() {
+        words.extend(variable(FORMAT_VARIABLE));
+    }
     let words = words.iter().flat_map(|words| words.split([',', ' ']));
     for word in words.filter(|word| !word.is_empty()) {
         if word.eq_ignore_ascii_case("otf2") {
-            has_otf2 = true;
+            formats.missing = Some(("--output-format otf2".to_owned(), OTF2));
             continue;
         }
         let format = format(word)?;
-        if !formats.contains(&format) {
-            formats.push(format);
+        if !formats.written.contains(&format) {
+            formats.written.push(format);
         }
     }
-    if formats.is_empty() && has_otf2 {
-        return Err(usage_error(format!("--output-format otf2 is not available: {OTF2}")));
+    if formats.written.is_empty() {
+        if formats.missing.is_some() {
+            return Err(usage_error(format!("--output-format otf2 is not available: {OTF2}")));
+        }
+        formats.written.push(Format::Csv);
+        formats.are_usual = true;
     }
-    if formats.is_empty() {
-        formats.push(Format::Csv);
-    }
-    Ok((formats, has_otf2.then(|| ("--output-format otf2".to_owned(), OTF2))))
+    Ok(formats)
 }
 
 fn format(word: &str) -> Result<Format> {

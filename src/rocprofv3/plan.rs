@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) request: Option<Request>,
     pub(super) choice: Choice,
     pub(super) formats: Vec<Format>,
+    /// Nothing asked for a format, which this process is to say.
+    pub(super) has_usual_format: bool,
     /// With keys.
     pub(super) directory: String,
     /// With keys.
@@ -73,6 +75,9 @@ impl Level {
     }
 }
 
+/// Why `--stats` does nothing.
+const NO_STATS: &str = "no file of the formats asked for has statistics; csv and json have";
+
 /// Options that choose kernels for counters; without counters nothing chooses kernels, as upstream.
 const CHOOSERS: [&str; 4] = [
     "kernel_names",
@@ -86,7 +91,7 @@ impl Plan {
     pub(super) fn new(settings: &Settings, pass: Option<&str>) -> Result<Self> {
         let set = |name: &str| settings.value(name).map(str::to_owned);
         let (directory, file) = place(settings, pass);
-        let (formats, unwritten) = output::formats(settings, variable("ROCPROF_OUTPUT_FORMAT"))?;
+        let formats = output::formats(settings, variable)?;
         output::check_perfetto(settings)?;
         let request = counted::request(settings)?;
         let mut choice = wanted::choice(settings)?;
@@ -108,10 +113,20 @@ impl Plan {
             .into_iter()
             .filter(|name| is_uncounted && !settings.values(name).is_empty())
             .map(|name| (typed(name), FOR_COUNTERS));
+        if settings.on("selected_regions") && !settings.values("collection_period").is_empty() {
+            bail!("--selected-regions and --collection-period exclude each other");
+        }
+        let (rank, is_first) = rank(&ranks(settings)?)?;
+        let has_stats = formats
+            .written
+            .iter()
+            .any(|format| matches!(format, Format::Csv | Format::Json));
+        let unused = (settings.on("stats") && !has_stats).then(|| (typed("stats"), NO_STATS));
         let plan = Self {
             request,
             choice,
-            formats,
+            has_usual_format: formats.are_usual && is_first,
+            formats: formats.written,
             directory,
             file,
             tables: tables(settings)?,
@@ -120,12 +135,17 @@ impl Plan {
             preload: preload(settings, variable("ROCPROF_PRELOAD"))?,
             is_paused: settings.on("selected_regions"),
             counts_pauses: settings.on("selected_regions_ref_count"),
-            rank: ranks(settings)?.of(&variable),
+            rank,
             level: match set("log_level").or_else(|| variable("ROCPROF_LOG_LEVEL")) {
                 Some(word) => Level::of(&word)?,
                 None => Level::default(),
             },
-            moot: settings.moot().chain(idle).chain(unwritten).collect(),
+            moot: settings
+                .moot()
+                .chain(idle)
+                .chain(formats.missing)
+                .chain(unused)
+                .collect(),
         };
         match unwanted_sum(settings) {
             Some(error) if plan.is_idle() => Err(error),
@@ -201,6 +221,21 @@ fn ranks(settings: &Settings) -> Result<Ranks> {
     })
 }
 
+/// This process's rank, and whether it is the first one that is profiled.
+///
+/// Errors: a rank is wanted that the job does not have.
+fn rank(ranks: &Ranks) -> Result<(Rank, bool)> {
+    let rank = ranks.of(&variable);
+    let last = ranks.wanted.iter().map(|wanted| wanted.1).max();
+    if let (Some(last), Some(size)) = (last, rank.size)
+        && last >= size
+    {
+        bail!("--profile-mpi-ranks: rank {last} is out of range, the job has {size}, from 0");
+    }
+    let first = ranks.wanted.iter().map(|wanted| wanted.0).min().unwrap_or(0);
+    Ok((rank, rank.number.is_none_or(|number| number == first)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,10 +287,30 @@ mod tests {
             ("-s --perfetto-buffer-fill-policy any", "discard or ring_buffer"),
             ("-s --sdk-soversion one", "'one'"),
             ("-s --summary-groups (", "unclosed group"),
+            ("-s --selected-regions -P 1:1:1", "--collection-period"),
         ] {
             let shown = format!("{:#}", plan(line).map(|_| ()).unwrap_err());
             assert!(shown.contains(word) && shown.lines().count() == 1, "{line}: {shown}");
         }
-        assert!(plan("-s --kernel-iteration-range [1-3,7] 9").is_ok());
+        for ranges in ["[1-3,7] 9", "[0,[1-1]]", "[2-1]", "0"] {
+            assert!(
+                plan(&format!("-s --kernel-iteration-range {ranges}")).is_ok(),
+                "{ranges}"
+            );
+        }
+    }
+
+    #[test]
+    fn statistics_are_moot_without_a_file_that_has_them() {
+        let is_moot = |line: &str| plan(line).unwrap().moot.iter().any(|note| note.0 == "--stats");
+        assert!(is_moot("-s --stats -f pftrace rocpd"));
+        assert!(!is_moot("-s --stats") && !is_moot("-s --stats -f rocpd json") && !is_moot("-s -f rocpd"));
+    }
+
+    #[test]
+    fn the_usual_format_is_csv() {
+        let has_usual = |line: &str| plan(line).unwrap().has_usual_format;
+        assert!(has_usual("-s") && !has_usual("-s -f csv") && !has_usual("-s -f rocpd"));
+        assert_eq!(plan("-s").unwrap().formats, [Format::Csv]);
     }
 }

@@ -152,6 +152,65 @@ fn a_format_that_is_not_written_is_left_out_of_others_and_refused_alone() {
 }
 
 #[test]
+fn the_usual_format_is_said_once_a_job() {
+    let place = place("usual");
+    let lines = |options: &[&str], variables: &[(&str, &str)]| {
+        let options = [&["--marker-trace", "-d", "out", "-o", "n"], options].concat();
+        let mut command = command(&place, &options, &[OWN, "__demo"]);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let found = files(&place.join("out"));
+        std::fs::remove_dir_all(place.join("out")).unwrap();
+        let is_said = |line: &&str| line.contains("'-f rocpd' or ROCTOP_ROCPROFV3_FORMAT=rocpd");
+        let count = told(&output).lines().filter(is_said).count();
+        (
+            count,
+            found.iter().any(|name| name.ends_with(".csv")),
+            found.iter().any(|name| name.ends_with(".db")),
+        )
+    };
+    assert_eq!(lines(&[], &[]), (1, true, false));
+    assert_eq!(lines(&["--log-level", "error"], &[]), (0, true, false));
+    assert_eq!(lines(&["-f", "csv"], &[]), (0, true, false));
+    assert_eq!(lines(&[], &[("ROCPROF_OUTPUT_FORMAT", "csv")]), (0, true, false));
+    assert_eq!(lines(&[], &[("ROCTOP_ROCPROFV3_FORMAT", "rocpd")]), (0, false, true));
+    let both = [("ROCTOP_ROCPROFV3_FORMAT", "rocpd"), ("ROCPROF_OUTPUT_FORMAT", "csv")];
+    assert_eq!(lines(&[], &both), (0, true, false));
+    for (rank, count) in [("0", 1), ("1", 0)] {
+        let ranks = [("SLURM_PROCID", rank), ("SLURM_NTASKS", "2")];
+        assert_eq!(lines(&[], &ranks), (count, true, false), "rank {rank}");
+    }
+    std::fs::write(
+        place.join("in.yaml"),
+        "jobs:\n - marker_trace: true\n - marker_trace: true\n",
+    )
+    .unwrap();
+    assert_eq!(lines(&["-i", "in.yaml"], &[]), (1, true, false));
+}
+
+#[test]
+fn ranks_that_a_job_does_not_have_are_no_ranks_to_profile() {
+    let place = place("far-rank");
+    let run = |ranks: &str| {
+        let mut command = command(
+            &place,
+            &["--kernel-trace", "--profile-mpi-ranks", ranks],
+            &["touch", "ran"],
+        );
+        command
+            .env("SLURM_PROCID", "0")
+            .env("SLURM_NTASKS", "4")
+            .output()
+            .unwrap()
+    };
+    let output = run("0,7");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(told(&output).contains("rank 7 is out of range"), "{}", told(&output));
+    assert!(!place.join("ran").exists());
+    assert!(run("1-3").status.success() && place.join("ran").exists());
+}
+
+#[test]
 fn passes_end_with_the_first_that_the_program_fails_in() {
     let place = place("failing");
     let jobs = "jobs:\n - kernel_trace: true\n - kernel_trace: true\n - kernel_trace: true\n";
