@@ -4,6 +4,7 @@ use crate::kit::records::{of_csv, of_json, of_parquet, of_pftrace, of_rocpd};
 use crate::kit::rig::{Rig, TOLERANCE, read_truth, rig};
 use crate::kit::schema;
 use crate::kit::table::Table;
+use crate::kit::trace::Trace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -234,6 +235,30 @@ fn the_seeds_table_of_hsa_calls() {
         table.header.join(","),
         "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"
     );
+    // LDS of a dispatch, with what is dynamic.
+    let document: Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
+    let dispatches = document["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"]
+        .as_array()
+        .unwrap();
+    let number = |value: &Value| value.as_u64().unwrap();
+    let mut lds: Vec<(u64, u64)> = dispatches
+        .iter()
+        .map(|one| {
+            (
+                number(&one["start_timestamp"]),
+                number(&one["dispatch_info"]["group_segment_size"]),
+            )
+        })
+        .collect();
+    assert!(lds.iter().any(|(_, bytes)| bytes % 512 > 0), "it is not rounded");
+    let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
+    let kernels = trace.slices.iter().filter(|slice| slice.category == "kernel_dispatch");
+    let mut found: Vec<(u64, u64)> = kernels
+        .map(|slice| (slice.arguments["begin_ns"], slice.arguments["LDS_Block_Size"]))
+        .collect();
+    lds.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, lds);
     let domains = [
         "HSA_CORE_API",
         "HSA_AMD_EXT_API",

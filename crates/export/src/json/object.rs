@@ -70,8 +70,8 @@ pub(super) fn kernel_symbols(view: &View<'_>, out: &mut dyn Write) -> io::Result
                 "{{\"size\":0,\"kernel_id\":0,\"code_object_id\":0,\"kernel_name\":\"\",\"kernel_object\":0,\
 \"kernarg_segment_size\":0,\"kernarg_segment_alignment\":0,\"group_segment_size\":0,\"private_segment_size\":0,\
 \"sgpr_count\":0,\"arch_vgpr_count\":0,\"accum_vgpr_count\":0,\"kernel_code_entry_byte_offset\":0,\
-\"kernel_address\":{{\"handle\":0}},\"formatted_kernel_name\":\"\",\"demangled_kernel_name\":\"\",\
-\"truncated_kernel_name\":\"\"}}"
+\"kernel_address\":{{\"handle\":0}},\"formatted_kernel_name\":\"0\",\"demangled_kernel_name\":\"0\",\
+\"truncated_kernel_name\":\"0\"}}"
             );
         };
         symbol(view, id, kernel, out)

@@ -159,7 +159,7 @@ fn dispatch<'a>(
             ("tid", view.tid(d.thread).into()),
             ("kernel_id", u64::from(d.kernel.0) + 1),
             ("Scratch_Size", d.private_size.into()),
-            ("LDS_Block_Size", view.lds_block(d)),
+            ("LDS_Block_Size", d.group_size.into()),
             ("VGPR_Count", registers.vgpr.into()),
             ("Accum_VGPR_Count", registers.agpr.into()),
             ("SGPR_Count", registers.sgpr.into()),
