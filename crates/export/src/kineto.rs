@@ -11,6 +11,7 @@ mod work;
 
 use crate::json::writer::text;
 use crate::numbers::Numbers;
+use crate::options::Kind;
 use crate::records::{Mark, Row};
 use crate::sort::{Entry, Sorted, Sorter};
 use crate::view::View;
@@ -25,6 +26,22 @@ use std::path::Path;
 const SORT_BUFFER_BYTES: usize = 16 << 20;
 /// Position of a GPU among the processes on screen: below all of them.
 const GPU_SORT_INDEX: u64 = 5_000_000;
+
+/// HIP's calls that Kineto does not record on ROCm; nor does it record those of HIP's compiler API. Holistic Trace Analysis expects
+/// that a call takes long enough to be told from its neighbours.
+const LEFT_OUT: [&str; 11] = [
+    "hipCtxSetCurrent",
+    "hipDeviceGetAttribute",
+    "hipGetDevice",
+    "hipGetDeviceCount",
+    "hipGetDeviceProperties",
+    "hipGetDevicePropertiesR0600",
+    "hipGetLastError",
+    "hipModuleGetFunction",
+    "hipPeekAtLastError",
+    "hipRuntimeGetVersion",
+    "hipSetDevice",
+];
 
 /// Writes the trace of one process.
 pub(super) fn write(view: &View<'_>, stem: &Path, out: &mut dyn Write) -> io::Result<()> {
@@ -194,6 +211,10 @@ fn call(
     events: &mut Events<'_>,
 ) -> io::Result<()> {
     let call = &row.record;
+    let is_cause = caused.get(row.id) != 0;
+    if !is_cause && (view.kind(call) == Kind::HipCompiler || LEFT_OUT.contains(&view.function(call))) {
+        return Ok(());
+    }
     let track = Track::host(view.process.pid, view.tid(Some(call.thread)));
     let mut event = events.complete(category, view.function(call), track, call.span)?;
     event.external(row.range.id)?;
@@ -208,7 +229,7 @@ fn call(
         }
     }
     event.end()?;
-    if caused.get(row.id) != 0 {
+    if is_cause {
         events.arrow('s', row.id, track, call.span.begin)?;
     }
     Ok(())

@@ -72,7 +72,11 @@ fn every_record_is_an_event_of_its_category() {
     let origin = all.map(|row| row.begin).min().unwrap();
     let same = str::to_owned;
     assert_eq!(timed(&of(&trace, "kernel")), of_rows(&kernels, origin, same));
-    assert_eq!(timed(&of(&trace, "cuda_runtime")), of_rows(&calls, origin, same));
+    let left_out = ["hipGetDevice", "hipSetDevice", "hipGetLastError", "hipGetDeviceCount"];
+    let is_kept = |call: &&Timed| !call.name.starts_with("__hip") && !left_out.contains(&&*call.name);
+    let kept: Vec<Timed> = calls.iter().filter(is_kept).cloned().collect();
+    assert!(kept.len() < calls.len(), "Kineto leaves some out");
+    assert_eq!(timed(&of(&trace, "cuda_runtime")), of_rows(&kept, origin, same));
     let moved = [of(&trace, "gpu_memcpy"), of(&trace, "gpu_memset")].concat();
     let is_fill = |event: &&Value| event["name"] == "Memset (Device)";
     let mut named = timed(&moved);
