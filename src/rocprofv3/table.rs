@@ -54,13 +54,14 @@ use Takes::{Any, Flag, Many, One};
 const KOKKOS: &str = "taken as '--marker-trace --kernel-rename': roctop brings no connector to Kokkos, regions are \
 recorded if KOKKOS_TOOLS_LIBS names Kokkos' roctx connector";
 const EVENTS: &str = "roctop does not record the barriers of HIP's events; '--hip-trace' has the calls that make them";
-const GRAPHS: &str = "roctop does not record launches of graphs as separate rows; '--hip-trace' has the calls, \
-'--kernel-trace' and '--memory-copy-trace' what they run";
+const GRAPHS: &str = "roctop does not record graphs alone; '--hip-trace --kernel-trace' has their launches, in json and rocpd \
+with the number of kernels of each";
 pub(super) const REPLAY: &str =
     "roctop runs each kernel as often as the program does; each '--pmc' more runs the program once more";
 const STREAMED: &str = "roctop does not sample counters while a kernel runs, which needs the GPU's streaming monitor; \
 '--pmc' counts by kernel";
-const DRIVER: &str = "roctop does not record the driver's own events, of pages and queues";
+const DRIVER: &str = "roctop does not record the driver's own events, of pages and queues; '--memory-allocation-trace' has what \
+the program allocates, '--memory-copy-trace' what it copies";
 const OPENMP: &str = "roctop does not record OpenMP's own events; kernels and copies of its target regions are recorded \
 by '--kernel-trace --memory-copy-trace'";
 const THREAD_TRACE: &str = "roctop does not do thread traces, which need the GPU's SQTT and a decoder of its packets; \
@@ -114,7 +115,7 @@ pub(super) const TABLE: &[Row] = &[
         "hipfile_trace",
         ' ',
         Flag,
-        Refused("roctop does not record calls of hipFile"),
+        Refused("roctop does not record calls of hipFile; '--hip-trace' has the calls of HIP that it makes"),
     ),
     row("ompt_trace", ' ', Any, Refused(OPENMP)),
     row("hip_event_trace", ' ', Flag, Refused(EVENTS)),
@@ -123,7 +124,7 @@ pub(super) const TABLE: &[Row] = &[
         "rocshmem_trace",
         ' ',
         Flag,
-        Refused("roctop does not record calls of rocSHMEM"),
+        Refused("roctop does not record calls of rocSHMEM; '--kernel-trace' has the kernels that call it"),
     ),
     // Counters and samples.
     row("pmc", ' ', Any, Works),
@@ -197,7 +198,9 @@ pub(super) const TABLE: &[Row] = &[
         "benchmark_mode",
         ' ',
         One,
-        Refused("roctop's own cost is measured by its benches (benches/cost.rs)"),
+        Refused(
+            "roctop's own cost is measured by its benches (benches/cost.rs); without this option files are written as usual",
+        ),
     ),
     row(
         "process_sync",

@@ -15,6 +15,7 @@ pub mod facts;
 mod files;
 mod gauges;
 mod gpu_time;
+mod graphs;
 mod head;
 pub mod hosts;
 mod json;

@@ -3,11 +3,13 @@
 //! Ids of queues, streams and kernels are the numbers in the other formats. Ids of processes, threads and agents are
 //! those of the kernel and the driver. `stack_id` is the correlation id.
 
+mod addresses;
 mod calls;
 mod facts;
 mod schema;
 mod work;
 
+use super::graphs::Graphs;
 use super::head::Head;
 use super::view::View;
 use crate::error::Result;
@@ -47,6 +49,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
         threads: HashSet::new(),
         tracks: HashMap::new(),
         counters: BTreeMap::new(),
+        graphs: Graphs::new(view)?,
         event: 0,
     };
     writer.facts(head, &guid)?;
@@ -56,6 +59,7 @@ pub(super) fn write(view: &View<'_>, head: &Head<'_>, path: &Path) -> Result<()>
     writer.dispatches()?;
     writer.copies()?;
     writer.memory()?;
+    writer.graph_launches()?;
     for (name, body) in schema::VIEWS {
         database.execute_batch(&format!("CREATE VIEW \"{name}\" AS SELECT {body};"))?;
     }
@@ -101,6 +105,7 @@ struct Writer<'a> {
     tracks: HashMap<(u32, i64), i64>,
     /// Row ids of counters.
     counters: BTreeMap<CounterId, i64>,
+    graphs: Graphs,
     /// Id of the last event.
     event: i64,
 }

@@ -15,7 +15,7 @@ struct Part<'a> {
 
 /// The seed's manual: what it requires is there; more may be.
 pub(crate) const SEED: &str = include_str!("schema-seed.txt");
-/// rocprofiler-sdk 1.0.0: nothing else is there.
+/// rocprofiler-sdk 1.0.0, with its later fields of graphs: nothing else is there.
 pub(crate) const NEW: &str = include_str!("schema-new.txt");
 
 fn parse<'a>(lines: &mut std::iter::Peekable<std::str::Lines<'a>>, depth: usize) -> Vec<Part<'a>> {

@@ -6,7 +6,7 @@ use crate::kit::schema;
 use crate::kit::table::Table;
 use crate::kit::trace::Trace;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
@@ -108,6 +108,110 @@ fn a_tour_of_the_api_has_the_files_of_rocprofv3() {
     assert_eq!(hidden.count(), 0, "the recording is gone");
 }
 
+/// As upstream: work has a queue and a stream, copies their addresses, launches of graphs their kernels.
+#[test]
+fn a_database_of_a_real_program_has_what_upstreams_readers_join() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("joined");
+    let options = [
+        "rocprofv3",
+        "--sys-trace",
+        "-f",
+        "json",
+        "rocpd",
+        "-d",
+        "out",
+        "-o",
+        "t",
+    ];
+    let output = rig.command(&place, &options, &["features"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let database = rusqlite::Connection::open(place.join("out/t_results.db")).unwrap();
+    let count = |sql: &str| -> i64 { database.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let allocations = count("SELECT COUNT(*) FROM memory_allocations");
+    assert!(allocations > 0);
+    for name in ["queue_name LIKE 'Default Queue'", "stream_name LIKE 'Default Stream'"] {
+        let sql = format!("SELECT COUNT(*) FROM memory_allocations WHERE level <> 'SCRATCH' AND {name}");
+        assert_eq!(
+            count(&sql),
+            allocations - count("SELECT COUNT(*) FROM scratch_memory"),
+            "{name}"
+        );
+    }
+    assert_eq!(
+        count("SELECT COUNT(*) FROM kernels WHERE queue IS NULL OR stream IS NULL"),
+        0
+    );
+    let others = "SELECT COUNT(*) FROM rocpd_info_queue WHERE name <> CASE id WHEN 0 THEN 'Default Queue' ELSE 'Queue ' || (id - 1) END";
+    assert_eq!(count(others), 0);
+    assert!(count("SELECT COUNT(*) FROM memory_allocations WHERE type = 'FREE' AND agent_name IS NOT NULL") > 0);
+    let document: Value = serde_json::from_slice(&std::fs::read(place.join("out/t_results.json")).unwrap()).unwrap();
+    assert_eq!(schema::faults(schema::NEW, &document), Vec::<String>::new());
+    let records = &document["rocprofiler-sdk-tool"][0]["buffer_records"];
+    let of = |list: &str| records[list].as_array().unwrap();
+    // Each whole copy has the addresses of its call.
+    let mut copies = 0;
+    for call in of("hip_api") {
+        let argument = |name: &str| {
+            let mut all = call["args"].as_array().unwrap().iter();
+            all.find(|one| one["name"] == name)
+                .and_then(|one| one["value"].as_str())
+        };
+        let (Some(to), Some(from), Some(bytes)) = (argument("dst"), argument("src"), argument("sizeBytes")) else {
+            continue;
+        };
+        let id = &call["correlation_id"]["internal"];
+        let sql = format!(
+            "SELECT COUNT(*), COUNT(CASE WHEN printf('0x%x', dst_address) = '{to}' AND printf('0x%x', src_address) = '{from}' THEN 1 END) \
+             FROM memory_copies WHERE (stack_id = {id} OR parent_stack_id = {id}) AND size = {bytes}"
+        );
+        let (all, same): (i64, i64) = database
+            .query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(all, same, "{call}");
+        copies += all;
+    }
+    assert!(copies > 0);
+    // As hip-graph-attribution/validate_json.py.
+    let graph = |record: &Value| record["graph_exec_id"].as_u64().unwrap();
+    let of_graphs: Vec<u64> = of("kernel_dispatch")
+        .iter()
+        .map(graph)
+        .filter(|graph| *graph > 0)
+        .collect();
+    let launches = of("hip_graph");
+    let launched: Vec<u64> = launches
+        .iter()
+        .map(|one| one["graph_exec_id"]["handle"].as_u64().unwrap())
+        .collect();
+    assert!(!of_graphs.is_empty());
+    assert_eq!(
+        of_graphs.iter().collect::<BTreeSet<_>>(),
+        launched.iter().collect::<BTreeSet<_>>()
+    );
+    let is_launch = |call: &&Value| {
+        let names = document["rocprofiler-sdk-tool"][0]["strings"]["buffer_records"]
+            .as_array()
+            .unwrap();
+        let at = |value: &Value| value.as_u64().unwrap() as usize;
+        names[at(&call["kind"])]["operations"][at(&call["operation"])] == "hipGraphLaunch"
+    };
+    assert_eq!(of("hip_api").iter().filter(is_launch).count(), launches.len());
+    let kernels = launches
+        .iter()
+        .map(|one| one["kernel_dispatch_count"].as_u64().unwrap());
+    assert_eq!(kernels.sum::<u64>(), of_graphs.len() as u64);
+    assert_eq!(count("SELECT COUNT(*) FROM rocpd_graph_launch"), launches.len() as i64);
+    assert_eq!(
+        count("SELECT SUM(kernel_dispatch_count) FROM rocpd_graph_launch"),
+        count("SELECT COUNT(*) FROM rocpd_kernel_dispatch WHERE graph_exec_id > 0")
+    );
+    assert_eq!(
+        count("SELECT COUNT(*) FROM rocpd_graph_launch WHERE agent_id IS NULL OR \"end\" < start"),
+        0
+    );
+}
+
 #[test]
 fn all_formats_of_a_real_program_hold_what_the_gpu_logged() {
     let Some(rig) = rig() else { return };
@@ -131,6 +235,30 @@ fn all_formats_of_a_real_program_hold_what_the_gpu_logged() {
     assert!(of_pftrace(&out) == csv, "pftrace");
     assert!(of_rocpd(&out) == csv, "rocpd");
     assert!(of_parquet(&out) == csv, "Parquet");
+    // LDS of a dispatch, with what is dynamic.
+    let document: Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
+    let dispatches = document["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"]
+        .as_array()
+        .unwrap();
+    let number = |value: &Value| value.as_u64().unwrap();
+    let mut lds: Vec<(u64, u64)> = dispatches
+        .iter()
+        .map(|one| {
+            (
+                number(&one["start_timestamp"]),
+                number(&one["dispatch_info"]["group_segment_size"]),
+            )
+        })
+        .collect();
+    assert!(lds.iter().any(|(_, bytes)| bytes % 512 > 0), "it is not rounded");
+    let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
+    let kernels = trace.slices.iter().filter(|slice| slice.category == "kernel_dispatch");
+    let mut found: Vec<(u64, u64)> = kernels
+        .map(|slice| (slice.arguments["begin_ns"], slice.arguments["LDS_Block_Size"]))
+        .collect();
+    lds.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, lds);
     let truth = read_truth(&place);
     let named = |kind: &str| {
         let rows = truth
@@ -235,30 +363,6 @@ fn the_seeds_table_of_hsa_calls() {
         table.header.join(","),
         "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"
     );
-    // LDS of a dispatch, with what is dynamic.
-    let document: Value = serde_json::from_slice(&std::fs::read(out.join("t_results.json")).unwrap()).unwrap();
-    let dispatches = document["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"]
-        .as_array()
-        .unwrap();
-    let number = |value: &Value| value.as_u64().unwrap();
-    let mut lds: Vec<(u64, u64)> = dispatches
-        .iter()
-        .map(|one| {
-            (
-                number(&one["start_timestamp"]),
-                number(&one["dispatch_info"]["group_segment_size"]),
-            )
-        })
-        .collect();
-    assert!(lds.iter().any(|(_, bytes)| bytes % 512 > 0), "it is not rounded");
-    let trace = Trace::read(&std::fs::read(out.join("t_results.pftrace")).unwrap());
-    let kernels = trace.slices.iter().filter(|slice| slice.category == "kernel_dispatch");
-    let mut found: Vec<(u64, u64)> = kernels
-        .map(|slice| (slice.arguments["begin_ns"], slice.arguments["LDS_Block_Size"]))
-        .collect();
-    lds.sort_unstable();
-    found.sort_unstable();
-    assert_eq!(found, lds);
     let domains = [
         "HSA_CORE_API",
         "HSA_AMD_EXT_API",

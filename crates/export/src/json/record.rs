@@ -2,9 +2,12 @@
 
 use super::agent::handle;
 use super::sampled;
-use super::strings::{COMPLETE, KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables};
-use super::writer::{rows_of, text};
+use super::strings::{
+    COMPLETE, HIP_GRAPH, KERNEL_DISPATCH, LAUNCH, MEMORY_ALLOCATION, MEMORY_COPY, SCRATCH_MEMORY, Tables,
+};
+use super::writer::{list, rows_of, text};
 use crate::arguments::{self, Argument};
+use crate::graphs::{Graphs, Launch};
 use crate::operation::{direction_number, is_free};
 use crate::records::{Mark, Row};
 use crate::view::View;
@@ -15,12 +18,13 @@ use std::io::{self, Write};
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
     let [rccl, decode, jpeg] = &rows.libraries;
+    let graphs = &Graphs::new(view)?;
     write!(out, "{{\"kernel_dispatch\":")?;
     let dispatches = || {
         if view.choice.counters_only {
             return write!(out, "[]");
         }
-        rows_of(out, &rows.dispatches, |out, row| dispatch(view, row, out))
+        rows_of(out, &rows.dispatches, |out, row| dispatch(view, graphs, row, out))
     };
     // Calls need the streams of their work, and are the next.
     let (streams, dispatches) = view.place.both(|| view.find_streams(), dispatches);
@@ -35,7 +39,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, ",\n\"rccl_api\":")?;
     rows_of(out, rccl, |out, row| library_call(view, tables, row, out))?;
     write!(out, ",\n\"memory_copy\":")?;
-    rows_of(out, &rows.copies, |out, row| copy(view, row, out))?;
+    rows_of(out, &rows.copies, |out, row| copy(view, graphs, row, out))?;
     write!(out, ",\n\"memory_allocation\":")?;
     rows_of(out, &rows.allocations, |out, row| allocation(view, row, out))?;
     write!(out, ",\n\"scratch_memory\":")?;
@@ -45,6 +49,15 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, ",\n\"rocjpeg_api\":")?;
     rows_of(out, jpeg, |out, row| library_call(view, tables, row, out))?;
     sampled::records(view, out)?;
+    // Upstream had the second name first.
+    for name in ["hip_graph", "graph_launch"] {
+        write!(out, ",\n\"{name}\":")?;
+        list(out, graphs.launches(view), |out, launch| {
+            let (row, launch) = launch?;
+            graph_launch(view, &row, &launch, out)
+        })?;
+    }
+    graphs.check()?;
     write!(out, "}}")
 }
 
@@ -76,7 +89,7 @@ fn marker(view: &View<'_>, tables: &Tables<'_>, row: &Row<Mark>, out: &mut dyn W
     )
 }
 
-fn copy(view: &View<'_>, row: &Row<Copy>, out: &mut dyn Write) -> io::Result<()> {
+fn copy(view: &View<'_>, graphs: &Graphs, row: &Row<Copy>, out: &mut dyn Write) -> io::Result<()> {
     let copy = &row.record;
     let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
     let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
@@ -87,7 +100,8 @@ fn copy(view: &View<'_>, row: &Row<Copy>, out: &mut dyn Write) -> io::Result<()>
         "{{\"size\":96,\"kind\":{MEMORY_COPY},\"operation\":{operation},\"thread_id\":{tid},\
 \"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end},\
 \"dst_agent_id\":{{\"handle\":{to}}},\"src_agent_id\":{{\"handle\":{from}}},\"bytes\":{bytes},\
-\"stream_id\":{{\"handle\":{stream}}}}}"
+\"stream_id\":{{\"handle\":{stream}}},\"graph_exec_id\":{},\"graph_node_id\":0}}",
+        graphs.of_work(row)
     )
 }
 
@@ -139,7 +153,7 @@ fn library_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &
     write!(out, ",\"args\":[{arguments}],\"retval\":{{{result}}}}}")
 }
 
-fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Result<()> {
+fn dispatch(view: &View<'_>, graphs: &Graphs, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Result<()> {
     let d = &row.record;
     let (tid, id, external) = (view.tid(d.thread), row.id, external(view, row));
     let (begin, end) = (d.span.begin, d.span.end);
@@ -149,7 +163,27 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, out: &mut dyn Write) -> io::Re
 \"correlation_id\":{{\"internal\":{id},\"external\":{external}}},\"start_timestamp\":{begin},\"end_timestamp\":{end}"
     )?;
     dispatch_info(view, d, out)?;
-    write!(out, ",\"stream_id\":{{\"handle\":{}}}}}", view.stream(d.stream))
+    // Nodes of graphs are not known.
+    write!(
+        out,
+        ",\"stream_id\":{{\"handle\":{}}},\"graph_exec_id\":{},\"graph_node_id\":0}}",
+        view.stream(d.stream),
+        graphs.of_work(row)
+    )
+}
+
+fn graph_launch(view: &View<'_>, row: &Row<ApiCall>, launch: &Launch, out: &mut dyn Write) -> io::Result<()> {
+    let (id, ancestor, tid) = (row.id, row.ancestor, view.tid(Some(row.record.thread)));
+    let agent = launch.agent.map_or(0, |agent| handle(view.node(Some(agent))));
+    let (begin, end) = (row.record.span.begin, row.record.span.end);
+    write!(
+        out,
+        "{{\"size\":88,\"kind\":{HIP_GRAPH},\"operation\":{LAUNCH},\"thread_id\":{tid},\
+\"correlation_id\":{{\"internal\":{id},\"external\":0,\"ancestor\":{ancestor}}},\"start_timestamp\":{begin},\
+\"end_timestamp\":{end},\"agent_id\":{{\"handle\":{agent}}},\"queue_id\":{{\"handle\":0}},\
+\"graph_exec_id\":{{\"handle\":{}}},\"kernel_dispatch_count\":{}}}",
+        launch.graph, launch.kernels
+    )
 }
 
 /// Writes the dispatch part of a record.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Kinds of buffer records, by number.
-const BUFFER: [&str; 33] = [
+const BUFFER: [&str; 34] = [
     "NONE",
     "HSA_CORE_API",
     "HSA_AMD_EXT_API",
@@ -45,6 +45,8 @@ const BUFFER: [&str; 33] = [
     "KFD_PAGE_FAULT",
     "KFD_QUEUE",
     "MARKER_CORE_RANGE_API",
+    // Later than 1.0.0.
+    "HIP_GRAPH",
 ];
 
 /// Kinds of callback records, by number.
@@ -78,8 +80,11 @@ pub(crate) const MEMORY_COPY: usize = 10;
 pub(crate) const KERNEL_DISPATCH: usize = 11;
 pub(super) const SCRATCH_MEMORY: usize = 12;
 pub(super) const MEMORY_ALLOCATION: usize = 16;
+pub(super) const HIP_GRAPH: usize = 33;
 /// Operation of a completed dispatch.
 pub(super) const COMPLETE: usize = 2;
+/// Operation of a graph's launch.
+pub(super) const LAUNCH: usize = 3;
 
 const MARKERS: [&str; 6] = [
     "roctxMarkA",
@@ -204,6 +209,12 @@ impl<'a> Tables<'a> {
                 "KERNEL_DISPATCH_COMPLETE",
             ],
             "MEMORY_ALLOCATION" => ALLOCATIONS.to_vec(),
+            "HIP_GRAPH" => vec![
+                "HIP_GRAPH_OPERATION_NONE",
+                "HIP_GRAPH_OPERATION_EXEC_CREATE",
+                "HIP_GRAPH_OPERATION_EXEC_DESTROY",
+                "HIP_GRAPH_OPERATION_EXEC_LAUNCH",
+            ],
             "SCRATCH_MEMORY" => SCRATCHES.to_vec(),
             _ => LIBRARIES
                 .iter()

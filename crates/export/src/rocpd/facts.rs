@@ -9,6 +9,7 @@ use crate::json::object::symbol_names;
 use crate::view;
 use roctop_ring::record::counter_flag;
 use rusqlite::params;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 impl Writer<'_> {
@@ -99,29 +100,28 @@ user_name extdata",
         Ok(())
     }
 
+    /// As upstream: row 0 is the default one, which work without a queue or stream is of, and names count from 0.
     fn queues_and_streams(&mut self) -> Result<()> {
         let view = self.view;
         let own = view.process.id;
+        let usual = |kind: &str, number: u32| match number.checked_sub(1) {
+            None => format!("Default {kind}"),
+            Some(before) => format!("{kind} {before}"),
+        };
+        let queues = view.run.queues.iter().filter(|queue| queue.process == own);
+        let numbers: BTreeSet<u32> = queues.map(|queue| queue.number).chain([0]).collect();
         let insert = self.insert("info_queue", "id nid pid name")?;
-        for queue in view.run.queues.iter().filter(|queue| queue.process == own) {
-            insert.execute(params![
-                queue.number,
-                1,
-                view.process.pid,
-                format!("Queue {}", queue.number)
-            ])?;
+        for number in numbers {
+            insert.execute(params![number, 1, view.process.pid, usual("Queue", number)])?;
         }
-        let insert = self.insert("info_stream", "id nid pid name")?;
         let streams = view.run.streams.iter().filter(|stream| stream.process == own);
-        let mut has_default = false;
-        for stream in streams {
-            let usual = format!("Stream {}", stream.number);
-            let name = if stream.name.is_empty() { &*usual } else { &*stream.name };
-            has_default |= stream.number == 0;
-            insert.execute(params![stream.number, 1, view.process.pid, name])?;
-        }
-        if !has_default {
-            insert.execute(params![0, 1, view.process.pid, "Stream 0"])?;
+        let mut names: BTreeMap<u32, &str> = streams.map(|stream| (stream.number, &*stream.name)).collect();
+        names.entry(0).or_default();
+        let insert = self.insert("info_stream", "id nid pid name")?;
+        for (number, name) in names {
+            let usual = usual("Stream", number);
+            let name = if name.is_empty() { &*usual } else { name };
+            insert.execute(params![number, 1, view.process.pid, name])?;
         }
         Ok(())
     }

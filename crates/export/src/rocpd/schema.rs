@@ -1,5 +1,5 @@
 //! Tables and views of the rocpd schema, version 3. Names and columns equal those of rocprofiler-sdk 1.0.0, so that its
-//! readers work.
+//! readers work. Launches of graphs, and the graphs of kernels and copies, are as in 3.0.2.
 
 /// Version of the schema.
 pub(super) const VERSION: &str = "3";
@@ -54,14 +54,18 @@ accum_vgpr_count:i extdata:j",
     ("sample", "track_id:I timestamp:I event_id:i extdata:j"),
     (
         "kernel_dispatch",
-        "nid:I pid:I tid:i agent_id:I kernel_id:I dispatch_id:I queue_id:I stream_id:I start:I end:I \
-private_segment_size:i group_segment_size:i workgroup_size_x:I workgroup_size_y:I workgroup_size_z:I grid_size_x:I \
+        "nid:I pid:I tid:i agent_id:I kernel_id:I dispatch_id:I queue_id:I stream_id:I \
+graph_exec_id:i graph_node_id:i start:I end:I private_segment_size:i group_segment_size:i workgroup_size_x:I workgroup_size_y:I workgroup_size_z:I grid_size_x:I \
 grid_size_y:I grid_size_z:I region_name_id:i event_id:i extdata:j",
     ),
     (
         "memory_copy",
         "nid:I pid:I tid:i start:I end:I name_id:I dst_agent_id:i dst_address:i src_agent_id:i src_address:i size:I \
-queue_id:i stream_id:i region_name_id:i event_id:i extdata:j",
+queue_id:i stream_id:i graph_exec_id:i graph_node_id:i region_name_id:i event_id:i extdata:j",
+    ),
+    (
+        "graph_launch",
+        "nid:I pid:I tid:i agent_id:i queue_id:I start:I end:I graph_exec_id:I kernel_dispatch_count:I event_id:i extdata:j",
     ),
     (
         "memory_allocate",

@@ -1,5 +1,6 @@
 //! Work of calls: dispatches with counters, copies, allocations and frees.
 
+use super::addresses::Addresses;
 use super::{Writer, signed};
 use crate::counted::CountedRow;
 use crate::error::Result;
@@ -18,9 +19,10 @@ impl Writer<'_> {
             let event = self.event("KERNEL_DISPATCH", [row.id, row.id, external(view, row)], "{}")?;
             let region = self.string(&view.region_name(row.region))?;
             let thread = self.thread(view.tid(d.thread))?;
+            let graph = self.graphs.of_work(row);
             self.insert(
                 "kernel_dispatch",
-                "nid pid tid agent_id kernel_id dispatch_id queue_id stream_id start end private_segment_size \
+                "nid pid tid agent_id kernel_id dispatch_id queue_id stream_id graph_exec_id start end private_segment_size \
 group_segment_size workgroup_size_x workgroup_size_y workgroup_size_z grid_size_x grid_size_y grid_size_z \
 region_name_id event_id",
             )?
@@ -33,6 +35,7 @@ region_name_id event_id",
                 signed(d.dispatch_id),
                 view.queue(d.queue),
                 view.stream(d.stream),
+                graph,
                 signed(d.span.begin),
                 signed(d.span.end),
                 d.private_size,
@@ -66,6 +69,7 @@ region_name_id event_id",
 
     pub(super) fn copies(&mut self) -> Result<()> {
         let view = self.view;
+        let addresses = Addresses::new(view)?;
         for row in view.rows.copies.iter() {
             let row = row?;
             let c = &row.record;
@@ -73,9 +77,12 @@ region_name_id event_id",
             let name = self.string(operation::DIRECTIONS[operation::direction_number(c)])?;
             let region = self.string("")?;
             let thread = self.thread(view.tid(c.thread))?;
+            let graph = self.graphs.of_work(&row);
+            let [to, from] = addresses.of(&row).map_or([None; 2], |both| both.map(Some));
             self.insert(
                 "memory_copy",
-                "nid pid tid start end name_id dst_agent_id src_agent_id size stream_id region_name_id event_id",
+                "nid pid tid start end name_id dst_agent_id dst_address src_agent_id src_address size stream_id graph_exec_id \
+region_name_id event_id",
             )?
             .execute(params![
                 1,
@@ -85,19 +92,46 @@ region_name_id event_id",
                 signed(c.span.end),
                 name,
                 view.node(c.destination),
+                to.map(signed),
                 view.node(c.source),
+                from.map(signed),
                 signed(c.bytes),
                 view.stream(c.stream),
+                graph,
                 region,
                 event
             ])?;
         }
-        Ok(())
+        Ok(addresses.check()?)
+    }
+
+    pub(super) fn graph_launches(&mut self) -> Result<()> {
+        let view = self.view;
+        let graphs = std::mem::take(&mut self.graphs);
+        for launch in graphs.launches(view) {
+            let (row, launch) = launch?;
+            let event = self.event("HIP_GRAPH", [row.id, row.id, 0], "{}")?;
+            let thread = self.thread(view.tid(Some(row.record.thread)))?;
+            let columns = "nid pid tid agent_id queue_id start end graph_exec_id kernel_dispatch_count event_id";
+            self.insert("graph_launch", columns)?.execute(params![
+                1,
+                view.process.pid,
+                thread,
+                launch.agent.map(|agent| view.node(Some(agent))),
+                0,
+                signed(row.record.span.begin),
+                signed(row.record.span.end),
+                launch.graph,
+                launch.kernels,
+                event
+            ])?;
+        }
+        Ok(graphs.check()?)
     }
 
     pub(super) fn memory(&mut self) -> Result<()> {
         let view = self.view;
-        let columns = "nid pid tid agent_id type level start end address size queue_id event_id extdata";
+        let columns = "nid pid tid agent_id type level start end address size queue_id stream_id event_id extdata";
         for row in view.rows.allocations.iter() {
             let row = row?;
             let a = &row.record;
@@ -112,14 +146,15 @@ region_name_id event_id",
                 1,
                 view.process.pid,
                 thread,
-                (!free).then(|| view.node(a.agent)),
+                (!free || a.agent.is_some()).then(|| view.node(a.agent)),
                 if free { "FREE" } else { "ALLOC" },
                 level,
                 signed(a.span.begin),
                 signed(a.span.end),
                 signed(a.address),
                 if free { 0 } else { signed(a.bytes) },
-                None::<u32>,
+                0,
+                0,
                 event,
                 "{}"
             ])?;
@@ -145,7 +180,8 @@ region_name_id event_id",
                 signed(s.span.end),
                 0,
                 signed(s.bytes),
-                s.queue.map(|queue| view.queue(queue)),
+                s.queue.map_or(0, |queue| view.queue(queue)),
+                0,
                 event,
                 format!("{{\"flags\":{}}}", s.flags)
             ])?;
