@@ -85,11 +85,12 @@ impl Checked {
             .unwrap_or_else(|| panic!("no level: {}", self.text))
     }
 
-    /// Whether the machine was too busy to decide about levels: then there is none, and the text says so.
+    /// Whether the machine was too busy to decide about levels: then there may be none, and the text says so.
     fn was_undecided(&self) -> bool {
         let is_undecided = self.text.contains("Verdict: undecided ") && self.text.contains(": the machine was busy");
+        // A failure that another check has found counts all the same.
+        let is_undecided = is_undecided && self.file["verdict"]["level"].is_null();
         if is_undecided {
-            assert!(self.file["verdict"]["level"].is_null(), "{}", self.text);
             assert_eq!(self.given_level(), "level=", "{}", self.text);
             println!("undecided: the machine was busy");
         }
