@@ -1,6 +1,7 @@
 //! Alerts: rule, severity, and evidence.
 
 use crate::LaneKey;
+use crate::collectives::Key;
 use roctop_trace::item::{KernelId, Nanos, OperationId, ProcessId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,8 @@ pub enum Evidence {
     Process(ProcessId),
     /// The open work.
     Open,
+    /// A collective or a message.
+    Collective(Key),
     /// The collectives.
     Collectives,
 }

@@ -293,7 +293,6 @@ pub fn last(row: &OperationRow) -> Option<String> {
 /// Alerts about collectives.
 pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
     let found = &snap.values.collectives;
-    let evidence = Evidence::Collectives;
     let is_late = |waiting: &&Waiting| snap.now.saturating_sub(waiting.since) > snap.thresholds.absent;
     let absent = |waiting: &&Waiting| waiting.missing.iter().any(|missing| missing.2 == Absence::Absent);
     for waiting in found.waiting.iter().filter(is_late).filter(absent).take(MAX_ALERTS) {
@@ -314,7 +313,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
             ),
             weight: age as f64,
             cost: None,
-            evidence,
+            evidence: Evidence::Collective(waiting.key),
         });
     }
     for (about, one) in (0..).zip(&found.problems).take(MAX_ALERTS) {
@@ -325,7 +324,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
             why: "the ranks must call the same collectives in the same order with the same arguments".into(),
             weight: 1.0,
             cost: None,
-            evidence,
+            evidence: one.key().map_or(Evidence::Collectives, Evidence::Collective),
         });
     }
     for row in found.operations.iter().filter(|row| row.count >= MIN_COLLECTIVES) {
@@ -353,7 +352,7 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
             ),
             weight: lost,
             cost: None,
-            evidence,
+            evidence: Evidence::Collectives,
         });
     }
 }

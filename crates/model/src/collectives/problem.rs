@@ -87,6 +87,20 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// Which collective it is about, if it is one.
+    pub const fn key(&self) -> Option<Key> {
+        match self {
+            Self::Operation { key, .. }
+            | Self::Count { key, .. }
+            | Self::Type { key, .. }
+            | Self::Arguments { key, .. }
+            | Self::Abandoned { key, .. } => Some(*key),
+            Self::Twice { .. } | Self::Size { .. } | Self::Unknown { .. } => None,
+        }
+    }
+}
+
 impl Collectives {
     pub(super) fn problem(&mut self, problem: Problem) {
         if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {

@@ -217,7 +217,11 @@ fn about(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, alert: &Alert) 
             let axis = history::last(seconds as f64);
             history::draw(canvas, below, marks, &values, &scale, &axis, Role::GaugeMid);
         }
-        Evidence::Stretch(..) | Evidence::Process(_) | Evidence::Open | Evidence::Collectives => {}
+        Evidence::Stretch(..)
+        | Evidence::Process(_)
+        | Evidence::Open
+        | Evidence::Collective(_)
+        | Evidence::Collectives => {}
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn leads(snap: &Snapshot, evidence: Evidence) -> Target {
         Evidence::Route(at) => Target::Row(Tab::Copies, Pane::Routes, u64::from(at)),
         Evidence::Process(id) => Target::Row(Tab::Processes, Pane::Processes, u64::from(id.0)),
         Evidence::Open => Target::View(Tab::Running),
-        Evidence::Collectives => Target::View(Tab::Collectives),
+        Evidence::Collective(_) | Evidence::Collectives => Target::View(Tab::Collectives),
     }
 }
 
