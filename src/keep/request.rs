@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Time between two looks at the answer.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the other roctop may take to notice the request.
-const NOTICE_TIME: Duration = Duration::from_secs(10);
+/// How long the other roctop may take to notice the request, on a busy machine too.
+const NOTICE_TIME: Duration = Duration::from_secs(30);
 
 /// Asks, and waits until the recording is complete; its directory.
 ///
