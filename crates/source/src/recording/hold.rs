@@ -454,6 +454,10 @@ impl RawSink for Hold {
                 }
             }
             Raw::Now(at) => {
+                if self.now == 0 {
+                    // Nothing is older than the first poll.
+                    self.flushed = *at;
+                }
                 self.now = self.now.max(*at);
                 if self.now.saturating_sub(self.flushed) >= MAX_BLOCK_AGE {
                     self.flush();
@@ -541,6 +545,7 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
 mod tests {
     use super::*;
     use roctop_ring::layout::Header;
+    use roctop_ring::record::{ApiCall, Domain, Head};
     use roctop_trace::item::Exit;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -566,5 +571,69 @@ mod tests {
         assert_eq!(dropped.len() + hold.processes.len(), 3600);
         assert_eq!(dropped[..3], [0, 1, 2].map(ProcessId));
         assert!(sizes[3599] <= sizes[20] + 4096, "{} {}", sizes[20], sizes[3599]);
+    }
+
+    /// Ordinals of the records of a recording.
+    #[derive(Default)]
+    struct Ordinals(Vec<u32>);
+
+    impl RawSink for Ordinals {
+        fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
+            if let Raw::Record(_, slots) = raw {
+                self.0.push(Head(slots[0][0]).ordinal());
+            }
+        }
+    }
+
+    /// A call each 10 ms of this clock, polled every 50 ms; its number is its time.
+    fn calls_until(hold: &mut Hold, end: Nanos) {
+        const TICK: Nanos = 10_000_000;
+        for number in hold.now() / TICK + 1..=end / TICK {
+            let at = number * TICK;
+            let call = ApiCall {
+                start: at - 5,
+                end: at,
+                ..ApiCall::default()
+            };
+            let [[a, b, c, d, e, f]] = call.payload();
+            let head = ApiCall::head(0, Domain::HIP);
+            let head = Head::new(head.kind(), 0, 1, head.domain().0).with_ordinal(number);
+            let slot = [head.0, a, b, c, d, e, f, 0];
+            hold.records(ProcessId(0), Thread { index: 1, tid: 7 }, &[slot]);
+            if number % 5 == 0 {
+                hold.take(ProcessId(0), &Raw::Now(at));
+            }
+        }
+    }
+
+    #[test]
+    fn a_recording_has_the_held_time_and_what_follows() {
+        let path = std::env::temp_dir().join(format!("roctop-hold-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let mut hold = Hold::new(2 * SECOND, 64 << 20);
+        hold.take(ProcessId(0), &Raw::Header(&Header::default()));
+        calls_until(&mut hold, SECOND);
+        assert_eq!(hold.state().span, SECOND - SECOND / 20, "since the first poll");
+        calls_until(&mut hold, 10 * SECOND);
+        let state = hold.state();
+        assert_eq!((state.span, state.is_short), (2 * SECOND, false));
+        hold.begin(Destination {
+            path: path.clone(),
+            command: Vec::new(),
+            origin: Origin::default(),
+            trigger: Trigger::default(),
+        })
+        .unwrap();
+        calls_until(&mut hold, 11 * SECOND);
+        let written = hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
+        let mut found = Ordinals::default();
+        let replay = super::super::Recording::open(&path).unwrap().deliver(&mut found);
+        assert!(replay.unwrap().finished);
+        std::fs::remove_dir_all(&path).unwrap();
+        assert_eq!((written.records, written.missing), (found.0.len() as u64, 0));
+        // All of the last two seconds, of an older time at most a block and the poll before it, and all that came later.
+        let (first, last) = (found.0[0], *found.0.last().unwrap());
+        assert!((770..=800).contains(&first), "{first}");
+        assert!(found.0.iter().copied().eq(first..=1100), "{first} to {last}");
     }
 }
