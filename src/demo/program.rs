@@ -8,8 +8,12 @@ use super::workload::{
 };
 use roctop_collector::collector::{self, pop, push};
 use roctop_ring::record::direction;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+
+/// Steps that the training loop has completed.
+pub(super) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 /// The training loop: forward, backward, all-reduce, optimizer; every tenth step reads the loss back.
 pub(super) fn train(work: Sender<Work>) {
@@ -69,6 +73,7 @@ pub(super) fn train(work: Sender<Work>) {
             pop();
         }
         pop();
+        STEPS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
