@@ -2,7 +2,7 @@
 
 use super::directory::place;
 use super::patience;
-use roctop::item::Item;
+use roctop::item::{Item, ProcessId};
 use roctop::model::collectives::{Collective, CollectiveValues, Collectives, Times};
 use roctop::recording::{Merged, Recording};
 use std::collections::BTreeMap;
@@ -42,6 +42,7 @@ pub(crate) struct Job {
 /// What a rank did, as the stand-in logged it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fact {
+    pub(crate) pid: u32,
     pub(crate) communicator: String,
     pub(crate) sequence: u32,
     pub(crate) operation: String,
@@ -86,17 +87,18 @@ impl Job {
         patience::output(&mut self.command(&["record", "-o", recording.to_str().unwrap()]))
     }
 
-    /// What the ranks logged.
+    /// What the ranks logged: each rank's operations in the order of its calls.
     pub(crate) fn truth(&self) -> Vec<Fact> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.place).unwrap().flatten() {
-            if !entry.file_name().to_string_lossy().starts_with("truth.") {
-                continue;
-            }
+            let name = entry.file_name().into_string().unwrap();
+            let pid = name.strip_prefix("truth.").and_then(|pid| pid.parse().ok());
+            let Some(pid) = pid else { continue };
             for line in std::fs::read_to_string(entry.path()).unwrap().lines() {
                 let words: Vec<&str> = line.split(' ').collect();
                 let number = |at: usize| words[at].parse::<u64>().unwrap();
                 found.push(Fact {
+                    pid,
                     communicator: words[0].to_owned(),
                     sequence: number(1) as u32,
                     operation: words[2].to_owned(),
@@ -116,20 +118,50 @@ impl Job {
 pub(crate) struct Matched {
     pub(crate) done: Vec<(Arc<Collective>, Times)>,
     pub(crate) values: CollectiveValues,
+    pids: BTreeMap<ProcessId, u32>,
+}
+
+impl Matched {
+    /// The complete collectives, each with what its ranks logged, in the order of its parts. They are joined by the order of
+    /// each rank's calls and by no time.
+    pub(crate) fn with_log<'a>(&'a self, truth: &'a [Fact]) -> Vec<(&'a Collective, &'a Times, Vec<&'a Fact>)> {
+        let mut calls: BTreeMap<u32, Vec<(u64, (usize, usize))>> = BTreeMap::new();
+        for (number, (collective, _)) in self.done.iter().enumerate() {
+            for (place, part) in collective.parts.iter().enumerate() {
+                let of_rank = calls.entry(self.pids[&part.call.process]).or_default();
+                of_rank.push((part.call.start, (number, place)));
+            }
+        }
+        let mut facts: BTreeMap<(usize, usize), &Fact> = BTreeMap::new();
+        for (pid, mut calls) in calls {
+            calls.sort_unstable();
+            let logged: Vec<&Fact> = truth.iter().filter(|fact| fact.pid == pid).collect();
+            assert_eq!(calls.len(), logged.len(), "collectives of process {pid}");
+            facts.extend(calls.into_iter().map(|(_, part)| part).zip(logged));
+        }
+        let with_log = |(number, (collective, times)): (usize, &'a (Arc<Collective>, Times))| {
+            let of_parts = (0..collective.parts.len()).map(|place| facts[&(number, place)]);
+            (&**collective, times, of_parts.collect())
+        };
+        self.done.iter().enumerate().map(with_log).collect()
+    }
 }
 
 /// Matches the collectives of recordings that are read together.
 pub(crate) fn matched(recordings: &[&Path]) -> Matched {
     let opened: Vec<_> = recordings.iter().map(|path| Recording::open(path).unwrap()).collect();
     let merged = Merged::new(opened.iter().collect()).unwrap();
-    let (mut collectives, mut last) = (Collectives::keeping_all(), 0);
+    let (mut collectives, mut last, mut pids) = (Collectives::keeping_all(), 0, BTreeMap::new());
     let mut take = |all: Vec<Item>| {
         for item in all {
             if let Some(span) = item.span() {
                 last = last.max(span.end);
             }
             match &item {
-                Item::Process(process) => collectives.machine(process.id, process.machine),
+                Item::Process(process) => {
+                    pids.insert(process.id, process.pid);
+                    collectives.machine(process.id, process.machine);
+                }
                 Item::Communicator(found) => collectives.communicator(found),
                 Item::Communication(call) => collectives.communication(call),
                 Item::Api(call) => collectives.returned(call),
@@ -143,24 +175,30 @@ pub(crate) fn matched(recordings: &[&Path]) -> Matched {
     Matched {
         done: collectives.take_done(),
         values: collectives.values(last),
+        pids,
     }
 }
 
 /// A collective of the log: communicator, sequence number, and sender and receiver of a message.
 type LogKey = (String, u32, Option<(u32, u32)>);
 
-/// The truth by collective: what all ranks logged. The communicators of the log get the recording's numbers by what they
-/// contain.
+impl Fact {
+    /// Which collective it is.
+    pub(crate) fn key(&self) -> LogKey {
+        let pair = match (self.operation.as_str(), self.peer) {
+            ("Send", Some(peer)) => Some((self.rank, peer)),
+            ("Recv", Some(peer)) => Some((peer, self.rank)),
+            _ => None,
+        };
+        (self.communicator.clone(), self.sequence, pair)
+    }
+}
+
+/// The truth by collective: what all ranks logged.
 pub(crate) fn by_collective(truth: &[Fact]) -> BTreeMap<LogKey, Vec<Fact>> {
     let mut found: BTreeMap<_, Vec<Fact>> = BTreeMap::new();
     for fact in truth {
-        let pair = match (fact.operation.as_str(), fact.peer) {
-            ("Send", Some(peer)) => Some((fact.rank, peer)),
-            ("Recv", Some(peer)) => Some((peer, fact.rank)),
-            _ => None,
-        };
-        let key = (fact.communicator.clone(), fact.sequence, pair);
-        found.entry(key).or_default().push(fact.clone());
+        found.entry(fact.key()).or_default().push(fact.clone());
     }
     found
 }
