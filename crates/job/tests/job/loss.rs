@@ -101,11 +101,9 @@ fn a_killed_node_is_noticed_at_once() {
     let node = Process::of_a_node(&job, &root);
     wait_for_nodes(&root, 1);
     let mut events = root.subscribe();
-    let began = Instant::now();
     node.signal(Signal::KILL);
+    // Not by its silence, which takes longer.
     assert_eq!(gone(&mut events, "victim"), Reason::Closed);
-    // Far less than the time after which a silent one is noticed.
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -139,8 +137,8 @@ fn a_stalled_line_is_noticed_by_both_ends() {
     assert_eq!(node.connections()[0], Connection::Open);
 }
 
-#[test]
-fn a_daemon_ends_at_once_whatever_it_waits_for() {
+/// Ends a daemon that waits for a root's first word; how long that took.
+fn end_of_a_waiting_daemon() -> Duration {
     let job = Job::new();
     // It takes connections, and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -148,11 +146,23 @@ fn a_daemon_ends_at_once_whatever_it_waits_for() {
     let _accepted = silent.accept().unwrap();
     let began = Instant::now();
     drop(node);
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    began.elapsed()
 }
 
 #[test]
-fn a_root_that_does_not_read_blocks_no_node() {
+fn a_daemon_ends_whatever_it_waits_for() {
+    end_of_a_waiting_daemon();
+}
+
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_daemon_ends_at_once_whatever_it_waits_for() {
+    let took = end_of_a_waiting_daemon();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+/// Publishes while the root does not read; how long that took.
+fn reports_to_a_root_that_does_not_read() -> Duration {
     let job = Job::new();
     let root = job.root();
     let wire = Wire::to(root.address().unwrap());
@@ -163,7 +173,7 @@ fn a_root_that_does_not_read_blocks_no_node() {
     for _ in 0..2000 {
         node.publish(Bytes::from(vec![1; 10 << 10])).unwrap();
     }
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let took = began.elapsed();
     wire.stall(false);
     let mut events = root.subscribe();
     node.publish(Bytes::from_static(b"last")).unwrap();
@@ -172,6 +182,19 @@ fn a_root_that_does_not_read_blocks_no_node() {
         std::iter::from_fn(|| events.try_next())
             .any(|event| matches!(event, Event::Report { report, .. } if report == "last"))
     });
+    took
+}
+
+#[test]
+fn a_root_that_does_not_read_blocks_no_node() {
+    reports_to_a_root_that_does_not_read();
+}
+
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_root_that_does_not_read_blocks_no_node() {
+    let took = reports_to_a_root_that_does_not_read();
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[test]
@@ -207,8 +230,9 @@ fn all_come_back_to_a_root_that_was_lost() {
     wait_for_nodes(&other, 20);
 }
 
-#[test]
-fn a_killed_or_stopped_root_blocks_no_node_and_all_come_back() {
+/// The longest time that reports of all nodes took to publish while the root is there, is stopped and is killed.
+fn reports_to_a_root_that_stops() -> Duration {
+    let mut longest = Duration::ZERO;
     let job = Job::new();
     let nodes: Vec<_> = (0..10)
         .map(|n| {
@@ -220,13 +244,13 @@ fn a_killed_or_stopped_root_blocks_no_node_and_all_come_back() {
             Daemon::start(&job.key(Role::Node, &format!("n{n}")), config).unwrap().0
         })
         .collect();
-    let all = |is_open: bool| {
+    let mut all = |is_open: bool| {
         wait_for(if is_open { "all connect" } else { "all notice" }, || {
             let began = Instant::now();
             for node in &nodes {
                 node.publish(Bytes::from(vec![1; 10 << 10])).unwrap();
             }
-            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            longest = longest.max(began.elapsed());
             let is_as_expected = |node: &Daemon| (node.connections()[0] == Connection::Open) == is_open;
             nodes.iter().all(is_as_expected)
         });
@@ -241,6 +265,19 @@ fn a_killed_or_stopped_root_blocks_no_node_and_all_come_back() {
     all(false);
     let _root = Process::of_a_root(&job);
     all(true);
+    longest
+}
+
+#[test]
+fn all_come_back_to_a_root_that_was_stopped_or_killed() {
+    reports_to_a_root_that_stops();
+}
+
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_killed_or_stopped_root_blocks_no_node() {
+    let longest = reports_to_a_root_that_stops();
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
 }
 
 #[test]

@@ -57,14 +57,12 @@ fn a_killed_daemon_is_replaced_and_ranks_hand_over_to_the_next() {
     assert!(folder.try_lead().unwrap().is_none());
     kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
     first.wait().unwrap();
-    let began = Instant::now();
     let lead = folder.try_lead().unwrap().unwrap();
     let daemon = Ranks::start(&lead).unwrap();
     assert_eq!(socket(&folder).metadata().unwrap().mode() & 0o777, 0o600);
     // The last sums come again by themselves.
     let expected: Vec<_> = (0..8).map(|n| (hello(n), Some(Bytes::from(vec![n; 1000])))).collect();
     wait_for("all ranks", || sums(&daemon) == expected);
-    assert!(began.elapsed() < LIMIT);
     assert!(daemon.current().iter().all(|rank| rank.pid == std::process::id()));
     let new = |ranks: Vec<roctop_job::Rank>| ranks.iter().filter(|rank| rank.is_new).count();
     assert_eq!((new(daemon.take()), new(daemon.take())), (8, 0));
@@ -118,8 +116,8 @@ fn hostile_bytes_at_the_socket_end_their_connection_alone() {
     assert!(honest.publish(vec![0; roctop_job::MAX_REPORT + 1].into()).is_err());
 }
 
-#[test]
-fn a_daemon_that_does_not_read_blocks_no_rank() {
+/// Publishes to a daemon that does not read, and leaves it; how long both took.
+fn reports_to_a_daemon_that_does_not_read() -> [Duration; 2] {
     let temporary = Temporary::new();
     let folder = NodeFolder::open(&temporary.0.join("base"), &name("77")).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(socket(&folder)).unwrap();
@@ -129,7 +127,20 @@ fn a_daemon_that_does_not_read_blocks_no_rank() {
     for _ in 0..10_000 {
         rank.publish(Bytes::from(vec![1; 10 << 10])).unwrap();
     }
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let published = began.elapsed();
     drop(rank);
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    [published, began.elapsed() - published]
+}
+
+#[test]
+fn a_daemon_that_does_not_read_blocks_no_rank() {
+    reports_to_a_daemon_that_does_not_read();
+}
+
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_a_daemon_that_does_not_read_blocks_no_rank() {
+    let [published, left] = reports_to_a_daemon_that_does_not_read();
+    assert!(published < Duration::from_secs(5), "{published:?}");
+    assert!(left < Duration::from_secs(3), "{left:?}");
 }
