@@ -1,8 +1,8 @@
 // Serves requests until something happens, and for a while afterwards: what a flight recorder is for.
 //
-//   serve WHAT [BEFORE=1200] [AFTER=1200]
+//   serve WHAT [BEFORE=120] [AFTER=100]
 //
-// Each request is a range `request N` with four launches of `work` and takes about 10 ms. After BEFORE ms one thing happens:
+// Each request is a range `request N` with four launches of `work` and takes about 10 ms. After BEFORE requests one thing happens:
 //   calm     nothing
 //   slow     a request takes 200 ms
 //   nan      a mark `loss is NaN`
@@ -13,7 +13,8 @@
 //   alloc    forty hipMalloc and hipFree
 //   burst    100000 hipGetDevice
 //   crash    SIGSEGV
-// Requests go on for AFTER ms, then the program ends with 0.
+// AFTER requests follow, then the program ends with 0. BEFORE may be `until:PATH`: until the file PATH exists, for five minutes at
+// most.
 #include "count.hpp"
 
 #include <chrono>
@@ -50,14 +51,18 @@ static void request(long ms) {
   if (pop) pop();
 }
 
-static void requests(long ms) {
-  auto end = Clock::now() + std::chrono::milliseconds(ms);
-  while (Clock::now() < end) request(9);
+static void requests(const std::string& wanted) {
+  if (wanted.rfind("until:", 0) != 0) {
+    for (long left = std::stol(wanted); left > 0; left--) request(9);
+    return;
+  }
+  auto end = Clock::now() + std::chrono::minutes(5);
+  while (Clock::now() < end && access(wanted.c_str() + 6, F_OK) != 0) request(9);
 }
 
 int main(int argc, char** argv) {
   std::string what = argc > 1 ? argv[1] : "calm";
-  long before = app::arg(argc, argv, 2, 1200), after = app::arg(argc, argv, 3, 1200);
+  std::string before = argc > 2 ? argv[2] : "120", after = argc > 3 ? argv[3] : "100";
   push = (decltype(push))dlsym(RTLD_DEFAULT, "roctxRangePushA");
   pop = (decltype(pop))dlsym(RTLD_DEFAULT, "roctxRangePop");
   mark = (decltype(mark))dlsym(RTLD_DEFAULT, "roctxMarkA");

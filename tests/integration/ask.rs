@@ -4,6 +4,7 @@ use crate::kit::demo::{self, roctop};
 use crate::kit::directory::place;
 use crate::kit::rig::{Recorded, Rig, rig};
 use crate::kit::running::Running;
+use crate::kit::work::{Work, wait_for_bytes};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -178,7 +179,7 @@ fn exit_codes_say_whether_it_was_a_question() {
 
 #[test]
 fn a_running_session_answers() {
-    let running = Running::start(&["demo", "--no-ui", "--seconds", "60"]);
+    let running = Running::start(&["demo", "--no-ui"]);
     let dispatches = |answer: &Value| {
         rows(answer)
             .first()
@@ -193,15 +194,10 @@ fn a_running_session_answers() {
     );
     let window = &kernels["window"];
     assert!(window["end_ns"].as_u64().unwrap() - window["begin_ns"].as_u64().unwrap() <= 2_000_000_000);
-    // Answers come at once; this takes the start of a process too.
-    let mut fastest = Duration::MAX;
     for question in ["top kernels last 10s", "gaps", "slowest calls", "hang", "compare"] {
-        let began = Instant::now();
         let output = roctop(&["ask", &running.session(), question]);
         assert!(output.status.success(), "{question}: {output:?}");
-        fastest = fastest.min(began.elapsed());
     }
-    assert!(fastest < Duration::from_secs(2), "{fastest:?}");
     let wrong = roctop(&["ask", &running.session(), "top kernels by colour"]);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
     // A line for each second.
@@ -225,15 +221,29 @@ fn a_running_session_answers() {
     assert!(counts.len() == 3 && counts[0] < counts[2], "{counts:?}");
 }
 
+/// The time of the fastest answer; it takes the start of a process, too.
+#[test]
+#[ignore = "time: .ci/matrix"]
+fn timed_answers_come_within_two_seconds() {
+    let running = Running::start(&["demo", "--no-ui"]);
+    ask_until(&running, "top kernels", |answer| rows(answer).len() > 2);
+    let took = ["top kernels last 10s", "gaps", "slowest calls", "hang", "compare"].map(|question| {
+        let began = Instant::now();
+        roctop(&["ask", &running.session(), question]);
+        began.elapsed()
+    });
+    assert!(took.into_iter().min() < Some(Duration::from_secs(2)), "{took:?}");
+}
+
 #[test]
 fn a_recorded_session_answers_from_the_first_question_on() {
     let directory = place("ask-record");
-    let recording = directory.join("rec");
+    let (recording, work) = (directory.join("rec"), Work::begin(&directory));
     let own = env!("CARGO_BIN_EXE_roctop");
     let mut command = Command::new(own);
     command.args(["record", "-o", recording.to_str().unwrap(), "--", own, "__demo"]);
     command
-        .env("ROCTOP_DEMO_WORKER", "20")
+        .env("ROCTOP_DEMO_WORKER", work.until())
         .env("ROCTOP_CONFIG", "/dev/null")
         .stdin(Stdio::null());
     let running = Running::of(&mut command);
@@ -257,7 +267,7 @@ fn a_recorded_session_answers_from_the_first_question_on() {
         std::thread::sleep(Duration::from_millis(20));
     }
     // Something is recorded before the first question.
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for_bytes(&recording, 100_000);
     let answer = ask_until(&running, "top kernels", |answer| rows(answer).len() > 2);
     let window = &answer["window"];
     assert!(
@@ -297,12 +307,7 @@ fn sites_of_a_recorded_session_are_those_of_its_recording() {
     let mut command = rig.command(&place, &options, &["sites", "1000000"]);
     let running = Running::of(command.env("ROCTOP_CONFIG", "/dev/null"));
     // The program copies the stack of each site once, long before the first question.
-    let began = Instant::now();
-    let calls = place.join("rec/segment-000001.roctop");
-    while std::fs::metadata(&calls).map_or(0, |file| file.len()) < 1 << 20 {
-        assert!(began.elapsed() < Duration::from_mins(1), "nothing is recorded");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for_bytes(&recording, 1 << 20);
     // Without a name a site is a file and an offset in it.
     let is_named =
         |site: &String| !site.contains("sites+0x") && !site.contains(".so+0x") && !site.contains("not known");

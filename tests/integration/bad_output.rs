@@ -3,6 +3,7 @@
 use crate::kit::demo::roctop;
 use crate::kit::directory::place;
 use crate::kit::made::{Made, make};
+use crate::kit::work::Work;
 use roctop::export::run::Run;
 use roctop::item::LossReason;
 use roctop::recording::Recording;
@@ -121,11 +122,19 @@ fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
     let path = small.0.join("rec");
     let own = env!("CARGO_BIN_EXE_roctop");
     let record = |end: &str| {
+        let work = Work::begin(&place("full-record-work"));
         let script = format!("'{own}' __demo; exit {end}");
         let mut command = Command::new(own);
         command.args(["record", "-o", path.to_str().unwrap(), "--", "sh", "-c", &script]);
-        let output = command.env("ROCTOP_DEMO_WORKER", "3").output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        command.env("ROCTOP_DEMO_WORKER", work.until());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // It is told when the disk is full.
+        let full = lines.next().unwrap().unwrap();
+        work.done();
+        let rest = lines.map(Result::unwrap);
+        let told: Vec<String> = std::iter::once(full).chain(rest).collect();
+        (child.wait().unwrap().code(), told.join("\n"))
     };
     // The program ended well, the recording did not; it is told when it happens, and in the end.
     let (code, told) = record("0");
@@ -158,9 +167,10 @@ fn a_recording_goes_on_when_there_is_room_again() {
         return;
     };
     let (path, own) = (small.0.join("rec"), env!("CARGO_BIN_EXE_roctop"));
+    let work = Work::begin(&place("room-work"));
     let mut child = Command::new(own)
         .args(["record", "-o", path.to_str().unwrap(), "--", own, "__demo"])
-        .env("ROCTOP_DEMO_WORKER", "6")
+        .env("ROCTOP_DEMO_WORKER", work.until())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -172,8 +182,10 @@ fn a_recording_goes_on_when_there_is_room_again() {
         .arg(&small.0)
         .status();
     assert!(grown.unwrap().success());
+    let again = lines.next().unwrap().unwrap();
+    assert!(again.contains("there is room again"), "{again}");
+    work.done();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
-    assert!(rest[0].contains("there is room again"), "{rest:?}");
     // What could wait has waited; if it was too much, that is told.
     let is_incomplete = rest.iter().any(|line| line.contains("is incomplete"));
     assert_eq!(child.wait().unwrap().code(), Some(is_incomplete.into()), "{rest:?}");
@@ -187,6 +199,7 @@ fn a_flight_recorder_goes_on_when_the_disk_is_full() {
         return;
     };
     let (runs, own) = (small.0.join("runs"), env!("CARGO_BIN_EXE_roctop"));
+    let work = Work::begin(&place("full-keep-work"));
     let options = [
         "--keep",
         "2s",
@@ -201,7 +214,7 @@ fn a_flight_recorder_goes_on_when_the_disk_is_full() {
         .args(["record", "-o", runs.to_str().unwrap()])
         .args(options)
         .args(["--", own, "__demo"])
-        .env("ROCTOP_DEMO_WORKER", "8")
+        .env("ROCTOP_DEMO_WORKER", work.until())
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -222,6 +235,7 @@ fn a_flight_recorder_goes_on_when_the_disk_is_full() {
         .status();
     assert!(grown.unwrap().success());
     let written = next(" records");
+    work.done();
     drop(next("could not be written, for the reasons above"));
     // The program ended well, a recording did not.
     assert_eq!(child.wait().unwrap().code(), Some(1));

@@ -4,7 +4,9 @@ mod network;
 mod nodes;
 
 use crate::kit::directory::place;
+use crate::kit::metrics::listening;
 use crate::kit::terminal::Terminal;
+use crate::kit::work::Work;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,12 +19,16 @@ const OWN: &str = env!("CARGO_BIN_EXE_roctop");
 struct Job {
     place: PathBuf,
     name: String,
+    /// Of its ranks.
+    work: Work,
 }
 
 impl Job {
     fn new(test: &str) -> Self {
+        let place = place(&format!("job-{test}"));
         Self {
-            place: place(&format!("job-{test}")),
+            work: Work::begin(&place),
+            place,
             name: format!("{test}-{}", std::process::id()),
         }
     }
@@ -41,13 +47,13 @@ impl Job {
         PathBuf::from(format!("/dev/shm/roctop-{user}/job-{}", self.name))
     }
 
-    /// Starts a rank of `size`, which works for a few seconds.
-    fn start(&self, rank: u32, size: u32, seconds: &str) -> Child {
-        self.start_on(size, rank, size, seconds)
+    /// Starts a rank of `size`, which works until the job's work is done.
+    fn start(&self, rank: u32, size: u32) -> Child {
+        self.start_on(size, rank, size)
     }
 
     /// The same for a rank of a node with `local` of all ranks.
-    fn start_on(&self, local: u32, rank: u32, size: u32, seconds: &str) -> Child {
+    fn start_on(&self, local: u32, rank: u32, size: u32) -> Child {
         let mut command = Command::new(OWN);
         let recording = self.place.join(format!("rank{rank}"));
         command.args(["record", "--job"]);
@@ -65,7 +71,7 @@ impl Job {
         }
         command
             .env("PMIX_NAMESPACE", &self.name)
-            .env("ROCTOP_DEMO_WORKER", seconds)
+            .env("ROCTOP_DEMO_WORKER", self.work.until())
             .env("ROCTOP_CONFIG", "/dev/null")
             .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null())
@@ -85,6 +91,26 @@ impl Job {
     /// Whether the root has written where it listens.
     fn has_root(&self) -> bool {
         self.keys().join("root").exists()
+    }
+
+    /// Ends its work, and waits for the processes that do it. They have nothing to say.
+    fn end(&self, children: impl IntoIterator<Item = Child>) {
+        self.work.done();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        }
+    }
+
+    /// The same for ranks of a job with several nodes, whose root listens at this machine's own address.
+    fn end_all(&self, ranks: Vec<Child>) {
+        self.work.done();
+        for rank in ranks {
+            let output = rank.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let is_hint = |line: &str| line.contains("--job-host HOST");
+            assert!(output.status.success() && text.lines().all(is_hint), "{output:?}");
+        }
     }
 
     fn screen(&self) -> Terminal {
@@ -115,9 +141,28 @@ impl Job {
     }
 }
 
-/// Whether a line begins so.
-fn has_line(text: &str, begin: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with(begin))
+/// Whether so many ranks are at work: `3 ranks live`, or `1 of 3 ranks live   2 silent` if a busy machine keeps them from their
+/// reports.
+fn has_ranks(text: &str, ranks: usize) -> bool {
+    let number = |line: &str, before: &str| {
+        let words = line.split(before).next()?.split_whitespace();
+        words.last()?.parse::<usize>().ok()
+    };
+    let at_work = |line: &str| {
+        let silent = if line.contains(" silent") {
+            number(line, " silent")?
+        } else {
+            0
+        };
+        let live = if line.contains(" of ") {
+            number(line, " of ")?
+        } else {
+            number(line, " rank")?
+        };
+        Some(live + silent)
+    };
+    let mut lines = text.lines().filter(|line| line.contains(" ranks live"));
+    lines.any(|line| at_work(line) == Some(ranks))
 }
 
 #[track_caller]
@@ -126,22 +171,6 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         assert!(began.elapsed() < Duration::from_mins(1), "{what}");
         std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn end(child: Child) -> Output {
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    output
-}
-
-/// The same for ranks of a job with several nodes, whose root listens at this machine's own address.
-fn end_all(ranks: Vec<Child>) {
-    for rank in ranks {
-        let output = rank.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_hint = |line: &str| line.contains("--job-host HOST");
-        assert!(output.status.success() && text.lines().all(is_hint), "{output:?}");
     }
 }
 
@@ -154,21 +183,19 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
     let job = Job::new("screen");
-    let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3, "12")).collect();
+    let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3)).collect();
     wait_for("the job's keys", || job.list().contains(&job.name));
     assert_eq!((mode(&job.keys()), mode(&job.node())), (0o700, 0o700));
     wait_for("the root's address", || job.has_root());
     let mut screen = job.screen();
-    let shown = screen.wait("three ranks", |text| has_line(text, "3 ranks live"));
+    let shown = screen.wait("three ranks", |text| has_ranks(text, 3));
     assert!(shown.contains("1 node"), "{shown}");
     // Another one at the same time.
     let mut second = job.screen();
-    second.wait("three ranks again", |text| has_line(text, "3 ranks live"));
+    second.wait("three ranks again", |text| has_ranks(text, 3));
     second.keys("q");
     assert!(second.end().success());
-    for rank in ranks {
-        end(rank);
-    }
+    job.end(ranks);
     screen.wait("the end of all ranks", |text| text.contains("3 ended"));
     screen.keys("q");
     assert!(screen.end().success());
@@ -184,7 +211,7 @@ fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
 #[test]
 fn a_question_to_a_job_is_answered_by_its_ranks() {
     let job = Job::new("asked");
-    let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3, "20")).collect();
+    let ranks: Vec<Child> = (0..3).map(|rank| job.start(rank, 3)).collect();
     wait_for("the root's address", || job.has_root());
     // The first answers may come from fewer ranks, as may some of their rows.
     wait_for("an answer of three ranks", || {
@@ -223,9 +250,7 @@ fn a_question_to_a_job_is_answered_by_its_ranks() {
     let (code, text) = error("/x", "status");
     assert!(code == Some(2) && text.contains("is no rank"), "{text}");
     assert!(asked_by_a_model(&job).contains("\"Ranks\":3"));
-    for rank in ranks {
-        end(rank);
-    }
+    job.end(ranks);
     let (code, text) = error("", "status");
     assert!(code == Some(1) && text.contains("no job of yours runs here"), "{text}");
 }
@@ -265,8 +290,8 @@ fn asked_by_a_model(job: &Job) -> String {
 }
 
 /// Goes from the job's screen to a rank's own views, which show this kernel, and back.
-fn visits_a_rank(screen: &mut Terminal, ranks: &str, kernel: &str) {
-    screen.wait("all ranks", |text| has_line(text, ranks));
+fn visits_a_rank(screen: &mut Terminal, ranks: usize, kernel: &str) {
+    screen.wait("all ranks", |text| has_ranks(text, ranks));
     // The first row of the list of ranks.
     screen.keys("\r");
     let shown = screen.wait("a rank's own screen", |text| text.contains("esc back"));
@@ -274,21 +299,19 @@ fn visits_a_rank(screen: &mut Terminal, ranks: &str, kernel: &str) {
     screen.keys("3");
     screen.wait("its kernels", |text| text.contains("KERNEL") && text.contains(kernel));
     // The first esc may close something.
-    screen.keys_until("\u{1b}", "the job again", |text| has_line(text, ranks));
+    screen.keys_until("\u{1b}", "the job again", |text| has_ranks(text, ranks));
 }
 
 #[test]
 fn enter_shows_a_ranks_own_events_and_esc_goes_back() {
     let job = Job::new("entered");
-    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2, "25")).collect();
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2)).collect();
     wait_for("the root's address", || job.has_root());
     let mut screen = job.screen();
-    visits_a_rank(&mut screen, "2 ranks live", "Cijk");
+    visits_a_rank(&mut screen, 2, "Cijk");
     screen.keys("q");
     assert!(screen.end().success());
-    for rank in ranks {
-        end(rank);
-    }
+    job.end(ranks);
 }
 
 /// Whether this user may mount a private /dev/shm, so that two programs see each other as on two machines.
@@ -308,7 +331,7 @@ fn events_of_a_rank_elsewhere_are_fetched() {
         return;
     }
     let job = Job::new("fetched");
-    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2, "25")).collect();
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2)).collect();
     wait_for("the root's address", || job.has_root());
     // A screen that sees no session of this machine.
     let shell = format!("mount -t tmpfs none /dev/shm && exec {OWN} job {}", job.name);
@@ -320,7 +343,7 @@ fn events_of_a_rank_elsewhere_are_fetched() {
     ];
     let arguments = ["-rm", "sh", "-c", &shell];
     let mut screen = Terminal::start_program(&job.place, 120, 36, "unshare", &arguments, &variables);
-    visits_a_rank(&mut screen, "2 ranks live", "Cijk");
+    visits_a_rank(&mut screen, 2, "Cijk");
     screen.keys("q");
     assert!(screen.end().success());
     assert_eq!(
@@ -328,37 +351,17 @@ fn events_of_a_rank_elsewhere_are_fetched() {
         0,
         "a copy of the events remains"
     );
-    end_all(ranks);
-}
-
-/// Ports of TCP at which a process listens.
-fn listening(pid: u32) -> usize {
-    let sockets = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let inodes: Vec<String> = sockets
-        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
-        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
-        .collect();
-    let tables =
-        ["tcp", "tcp6"].map(|table| std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default());
-    let rows = tables.iter().flat_map(|table| table.lines().skip(1));
-    let words = rows.map(|row| row.split_whitespace().collect::<Vec<_>>());
-    // State 0A is LISTEN.
-    words
-        .filter(|words| words[3] == "0A" && inodes.iter().any(|inode| inode == words[9]))
-        .count()
+    job.end_all(ranks);
 }
 
 #[test]
 fn a_job_of_one_node_has_no_network() {
     let job = Job::new("local");
-    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2, "8")).collect();
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start(rank, 2)).collect();
     wait_for("the root's address", || job.has_root());
     let mut screen = job.screen();
-    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
-    assert_eq!(ranks.iter().map(|rank| listening(rank.id())).sum::<usize>(), 0);
+    screen.wait("two ranks", |text| has_ranks(text, 2));
+    assert_eq!(ranks.iter().map(|rank| listening(rank.id()).len()).sum::<usize>(), 0);
     assert!(job.list().contains("its only node"), "{}", job.list());
     let mut command = Command::new(OWN);
     command
@@ -369,17 +372,15 @@ fn a_job_of_one_node_has_no_network() {
     assert!(!output.status.success() && text.contains("--job-host"), "{text}");
     screen.keys("q");
     assert!(screen.end().success());
-    for rank in ranks {
-        end(rank);
-    }
+    job.end(ranks);
 }
 
 #[test]
 fn a_key_in_a_file_is_enough_to_watch_a_job() {
     let job = Job::new("key");
-    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2, "15")).collect();
+    let ranks: Vec<Child> = (0..2).map(|rank| job.start_on(1, rank, 2)).collect();
     wait_for("the root's address", || job.has_root());
-    assert_eq!(ranks.iter().map(|rank| listening(rank.id())).sum::<usize>(), 1);
+    assert_eq!(ranks.iter().map(|rank| listening(rank.id()).len()).sum::<usize>(), 1);
     let mut command = Command::new(OWN);
     command
         .args(["job", &job.name, "--write-key", "key"])
@@ -397,25 +398,29 @@ fn a_key_in_a_file_is_enough_to_watch_a_job() {
     // Where no folder of the job is.
     let variables = [("XDG_STATE_HOME", "/nonexistent"), ("HOME", "/nonexistent")];
     let mut screen = Terminal::start(&job.place, 120, 36, &words[1..], &variables);
-    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
+    screen.wait("two ranks", |text| has_ranks(text, 2));
     screen.keys("q");
     assert!(screen.end().success());
-    end_all(ranks);
+    job.end_all(ranks);
 }
 
 #[test]
 fn a_killed_daemon_is_replaced_and_the_job_goes_on() {
     let job = Job::new("killed");
-    let mut first = job.start(0, 2, "6");
+    let mut first = job.start(0, 2);
     wait_for("the job's keys", || job.has_root());
-    let second = job.start(1, 2, "25");
+    let second = job.start(1, 2);
     let mut screen = job.screen();
-    screen.wait("two ranks", |text| has_line(text, "2 ranks live"));
+    screen.wait("two ranks", |text| has_ranks(text, 2));
     first.kill().unwrap();
     first.wait().unwrap();
     // The other rank's roctop is the root now, at another port.
-    screen.wait("one rank", |text| has_line(text, "1 of 2 ranks live"));
-    end(second);
+    screen.wait("one rank", |text| {
+        ["1 of 2 ranks live", "0 of 2 ranks live"]
+            .iter()
+            .any(|line| text.contains(line))
+    });
+    job.end([second]);
     screen.keys("q");
     assert!(screen.end().success());
 }

@@ -184,7 +184,7 @@ fn each_tool_answers_as_ask_does() {
 
 #[test]
 fn each_tool_answers_of_a_running_session() {
-    let running = Running::start(&["demo", "--no-ui", "--seconds", "120"]);
+    let running = Running::start(&["demo", "--no-ui", "--seconds", "300"]);
     let mut server = Server::start(&[]);
     let began = Instant::now();
     loop {

@@ -11,6 +11,8 @@ use crate::kit::demo::roctop;
 use crate::kit::directory::place;
 use crate::kit::made;
 use crate::kit::made::{Counts, Made, make};
+use crate::kit::metrics::Metrics;
+use crate::kit::work::Work;
 use roctop::export::run::Run;
 use roctop::item::ProcessId;
 use roctop::raw::{Raw, RawSink};
@@ -18,11 +20,8 @@ use roctop::recording::{Recorder, Recording, Replay};
 use roctop_ring::layout::Header;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{CONTINUATION, Domain, Head, KernelSymbol, Slot};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn load(path: &Path) -> (Run, Replay) {
     let mut run = Run::default();
@@ -215,34 +214,15 @@ fn ranks_write_recordings_that_do_not_meet() {
 
 #[test]
 fn metrics_are_there_while_the_program_runs() {
-    let address = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap()
-    };
-    let output = place("metrics").join("rec");
-    let mut program = demo_record(&output, "3", &["--metrics", &address.port().to_string()])
+    let place = place("metrics");
+    let (output, work) = (place.join("rec"), Work::begin(&place));
+    let mut program = demo_record(&output, &work.until(), &["--metrics", "127.0.0.1:0"])
         .spawn()
         .unwrap();
-    let ask = |path: &str| {
-        let mut client = TcpStream::connect(address).ok()?;
-        write!(client, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).ok()?;
-        Some(answer)
-    };
-    // The program ends after three seconds; then nobody answers.
-    let mut wait_for = |is_wanted: &dyn Fn(&str) -> bool| {
-        loop {
-            let answer = ask("/metrics").unwrap_or_default();
-            let is_over = program.try_wait().unwrap().is_some();
-            if is_over || is_wanted(&answer) {
-                return answer;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    let answer =
-        wait_for(&|answer| answer.contains("roctop_dispatches_total{") && answer.contains("roctop_copy_bytes_total{"));
+    let metrics = Metrics::of(program.id());
+    let answer = metrics.wait("/metrics", |answer| {
+        answer.contains("roctop_dispatches_total{") && answer.contains("roctop_copy_bytes_total{")
+    });
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"),
         "{answer}"
@@ -255,9 +235,10 @@ fn metrics_are_there_while_the_program_runs() {
             .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
             .sum::<f64>()
     };
-    assert!(ask("/other").unwrap().starts_with("HTTP/1.1 404"));
-    let later = wait_for(&|later| value(later) > value(&answer));
-    assert!(value(&later) > value(&answer), "counters grow");
+    metrics.wait("/other", |answer| answer.starts_with("HTTP/1.1 404"));
+    // Counters grow.
+    let later = metrics.wait("/metrics", |later| value(later) > value(&answer));
+    work.done();
     assert!(program.wait().unwrap().success());
     assert!(value(&later) <= load(&output).0.dispatches.len() as f64);
 }

@@ -1,16 +1,13 @@
 //! Jobs on two nodes: real HIP programs that launchers start, one screen for all of them.
 
 use super::network::{NODES, Network};
-use super::{Job, OWN, end, has_line, visits_a_rank, wait_for};
+use super::{Job, OWN, has_ranks, visits_a_rank, wait_for};
 use crate::kit::rig::rig;
 use crate::kit::terminal::Terminal;
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
-
-/// Milliseconds that a program serves requests.
-const SERVED_MS: &str = "20000";
 
 /// A command as a shell reads it, with the variables that it was given.
 fn quoted(command: &Command) -> String {
@@ -26,11 +23,11 @@ fn quoted(command: &Command) -> String {
     all.join(" ")
 }
 
-/// A program of the job as a shell starts it: it serves requests, and its roctop records and reports.
+/// A program of the job as a shell starts it: it serves requests until the job's work is done, and its roctop records and reports.
 fn recorded(job: &Job) -> Option<String> {
     let recording = job.place.join("rank-%rank%");
     let options = ["record", "--job", "-o", recording.to_str().unwrap()];
-    let app = rig()?.command(&job.place, &options, &["serve", "calm", SERVED_MS, "0"]);
+    let app = rig()?.command(&job.place, &options, &["serve", "calm", &job.work.until(), "0"]);
     Some(quoted(&app))
 }
 
@@ -55,7 +52,7 @@ fn watch(job: &Job, network: &Network) {
     let words = network.words(1, &format!("exec {OWN} job {}", job.name));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut screen = Terminal::start_program(&job.place, 120, 36, words[0], &words[1..], &variables);
-    let shown = screen.wait("four ranks", |text| has_line(text, "4 ranks live"));
+    let shown = screen.wait("four ranks", |text| has_ranks(text, 4));
     assert!(shown.contains("2 nodes"), "{shown}");
     let ask = |question: &str| {
         let shell = format!("exec {OWN} ask job:{} '{question}' --format json", job.name);
@@ -74,7 +71,7 @@ fn watch(job: &Job, network: &Network) {
     let rows = status["rows"].as_array().unwrap().iter();
     let ranks: Vec<u64> = rows.map(|row| row["values"]["Rank"].as_u64().unwrap()).collect();
     assert_eq!(ranks, [0, 1, 2, 3], "{status:#}");
-    visits_a_rank(&mut screen, "4 ranks live", "work");
+    visits_a_rank(&mut screen, 4, "work");
     screen.keys("q");
     assert!(screen.end().success());
 }
@@ -115,9 +112,7 @@ fn ranks_of_two_nodes_are_on_one_screen() {
     let nodes = start(&job, &network, &app);
     wait_for_root(&mut job);
     watch(&job, &network);
-    for node in nodes {
-        end(node);
-    }
+    job.end(nodes);
     assert!(!job.keys().exists(), "keys remain");
 }
 
@@ -138,10 +133,8 @@ fn a_slow_link_keeps_no_rank_off_the_screen() {
     let words = network.words(0, &format!("exec {OWN} job {}", job.name));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut screen = Terminal::start_program(&job.place, 120, 36, words[0], &words[1..], &variables);
-    screen.wait("four ranks", |text| has_line(text, "4 ranks live"));
-    for node in nodes {
-        end(node);
-    }
+    screen.wait("four ranks", |text| has_ranks(text, 4));
+    job.end(nodes);
     screen.wait("the end of all ranks", |text| text.contains("4 ended"));
     screen.keys("q");
     assert!(screen.end().success());
@@ -187,7 +180,7 @@ fn ranks_that_open_mpi_starts_are_on_one_screen() {
     let launcher = spawn(network.command(&job, 0, &shell));
     wait_for_root(&mut job);
     watch(&job, &network);
-    end(launcher);
+    job.end([launcher]);
     assert!(!job.keys().exists(), "keys remain");
 }
 
@@ -262,6 +255,6 @@ fn ranks_that_slurm_starts_are_on_one_screen() {
     wait_for_root(&mut job);
     assert_eq!(job.name, "1", "Slurm's number of the job");
     watch(&job, &network);
-    end(launcher);
+    job.end([launcher]);
     assert!(!job.keys().exists(), "keys remain");
 }

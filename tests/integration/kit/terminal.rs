@@ -106,6 +106,18 @@ impl Terminal {
         self.written.lock().unwrap().clone()
     }
 
+    /// Whether any screen so far had a text, however shortly. The size must not have changed.
+    pub(crate) fn has_shown(&self, text: &str) -> bool {
+        // Few enough bytes that no screen begins and ends within them.
+        const STEP: usize = 8;
+        let (rows, columns) = self.screen.lock().unwrap().screen().size();
+        let mut screen = vt100::Parser::new(rows, columns, 0);
+        self.bytes().chunks(STEP).any(|bytes| {
+            screen.process(bytes);
+            screen.screen().contents().contains(text)
+        })
+    }
+
     /// True while the alternate screen is shown.
     pub(crate) fn is_full_screen(&self) -> bool {
         self.screen.lock().unwrap().screen().alternate_screen()

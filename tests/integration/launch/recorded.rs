@@ -2,14 +2,22 @@
 
 use super::{place, roctop, run, text, word};
 use crate::kit::columns::{CALLS, COPIES, KERNELS};
+use crate::kit::work::{Work, wait_for_bytes};
 use std::path::Path;
+use std::process::Stdio;
 
-/// Records a second of the demo.
+/// Records some steps of the demo.
 fn record(recording: &Path) {
+    let work = Work::begin(recording.parent().unwrap());
     let mut command = roctop();
     let demo = env!("CARGO_BIN_EXE_roctop");
     command.args(["record", "-o", word(recording), "--", demo, "__demo"]);
-    let output = command.env("ROCTOP_DEMO_WORKER", "1").output().unwrap();
+    command.env("ROCTOP_DEMO_WORKER", work.until());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_for_bytes(recording, 100_000);
+    work.done();
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
@@ -72,21 +80,24 @@ fn times_on_screen_and_ranges_of_the_command_line_count_from_the_same_moment() {
     whole.items(None, &mut |_| (), &mut take).unwrap();
     let origin = store.snapshot(roctop::model::Fresh::All).origin;
     assert_eq!(whole.beginning().unwrap(), Some(origin));
-    // What the screen measures there, and what the files have of it.
-    let (from, to) = (origin + 400_000_000, origin + 450_000_000);
+    // What the screen measures in the middle, and what the files have of it.
+    let mut begins: Vec<u64> = dispatches.iter().map(|span| span.begin).collect();
+    begins.sort_unstable();
+    let (from, to) = (begins[begins.len() / 3], begins[begins.len() / 2]);
     let measured = dispatches
         .iter()
         .filter(|span| span.end >= from && span.begin <= to)
         .count();
     assert!(measured > 10 && measured < dispatches.len() / 2, "{measured}");
     let files = place.join("out");
+    let range = format!("{}ns..{}ns", from - origin, to - origin);
     let words = [
         "export",
         word(&recording),
         "--format",
         "csv",
         "--range",
-        "400ms..450ms",
+        &range,
         "-o",
         "part",
     ];

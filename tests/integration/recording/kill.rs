@@ -2,6 +2,7 @@
 
 use super::{load, told};
 use crate::kit::directory::place;
+use crate::kit::work::wait_for_bytes;
 use roctop::clocks::boottime;
 use roctop::item::ProcessId;
 use roctop::raw::{Raw, RawSink};
@@ -57,15 +58,6 @@ fn wait_until(what: &str, mut is_done: impl FnMut() -> bool) {
     }
 }
 
-/// Bytes of a recording's segments.
-fn bytes_in_segments(recording: &Path) -> u64 {
-    let entries = std::fs::read_dir(recording).into_iter().flatten().flatten();
-    let segments = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("segment-"));
-    segments
-        .map(|entry| entry.metadata().map_or(0, |facts| facts.len()))
-        .sum()
-}
-
 fn last_segment(recording: &Path) -> std::fs::File {
     let entries = std::fs::read_dir(recording).unwrap();
     let names = entries.map(|entry| entry.unwrap().path());
@@ -91,9 +83,7 @@ fn a_kill_of_program_and_roctop_loses_nothing_that_the_rings_hold() {
         let mut roctop_itself = command.spawn().unwrap();
         let pid = roctop_itself.id();
         // The kill comes after a different number of bytes in each round.
-        wait_until("records in the recording", || {
-            bytes_in_segments(&path) > (1 + round) * 40_000
-        });
+        wait_for_bytes(&path, (1 + round) * 40_000);
         let session = session::find(&pid.to_string()).unwrap();
         let app = child_of(pid).unwrap();
         kill(pid);

@@ -61,10 +61,10 @@ fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() 
     }
 }
 
-/// A program without a screen that goes on for a minute.
+/// A program without a screen that goes on until its test ends it, for a few minutes at most.
 fn headless() -> std::process::Child {
     std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["demo", "--no-ui", "--seconds", "60"])
+        .args(["demo", "--no-ui", "--seconds", "300"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn()
@@ -190,7 +190,7 @@ fn a_viewer_comes_and_goes_while_the_program_goes_on() {
 /// Attaches to a program that never has a ring, ends it with its roctop, and quits.
 fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
     let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["--no-ui", "sleep", "60"])
+        .args(["--no-ui", "sleep", "300"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn()

@@ -1,6 +1,7 @@
 //! `roctop` alone on a terminal.
 
 use crate::kit::terminal::Terminal;
+use std::time::{Duration, Instant};
 
 fn start(arguments: &[&str]) -> Terminal {
     Terminal::start(std::env::temp_dir().as_path(), 120, 36, arguments, &[])
@@ -33,7 +34,7 @@ fn roctop_alone_is_a_screen_that_comes_back() {
 #[test]
 fn a_session_is_chosen_from_the_list() {
     let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_roctop"))
-        .args(["demo", "--no-ui", "--seconds", "60"])
+        .args(["demo", "--no-ui", "--seconds", "300"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn()
@@ -43,14 +44,23 @@ fn a_session_is_chosen_from_the_list() {
     terminal.shows(&session);
     // Other tests have sessions, too.
     let chosen = format!("▸ {session}");
-    for _ in 0..100 {
-        if terminal.text().contains(&chosen) {
-            break;
+    let began = Instant::now();
+    let (mut key, mut turned) = ("j", "k");
+    while !terminal.text().contains(&chosen) {
+        assert!(began.elapsed() < Duration::from_mins(1), "{}", terminal.text());
+        let row = |text: &str| text.lines().find(|line| line.contains('▸')).map(str::to_owned);
+        let before = row(&terminal.text());
+        terminal.keys(key);
+        let typed = Instant::now();
+        while row(&terminal.text()) == before {
+            if typed.elapsed() > Duration::from_secs(1) {
+                // The end of the list.
+                std::mem::swap(&mut key, &mut turned);
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        terminal.keys("j");
-        std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    terminal.shows(&chosen);
     terminal.keys("\r");
     terminal.shows("fmha_fwd");
     terminal.keys("qd");

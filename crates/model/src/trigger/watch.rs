@@ -1036,6 +1036,58 @@ mod tests {
     }
 
     #[test]
+    fn requests_of_the_usual_length_trigger_nothing() {
+        let mut watch = watch(&[
+            "step > 3*p50(step)",
+            "range(request) > 150ms",
+            "marker ~ \"NaN\"",
+            "error(hip*)",
+            "idle(gpu0) > 500ms",
+            "hang(gemm) > 1s",
+            "p99(gemm) > 2ms",
+            "dur(gemm) > 100*p50(gemm)",
+            "calls(hipMalloc) > 30 in last 1s",
+            "lost > 0",
+            "exit(signal)",
+        ]);
+        let request = |number: u64, nanos: u64| {
+            let text = TextId(number as u32);
+            let begin = number * 10 * MS;
+            let span = Span {
+                begin,
+                end: begin + nanos,
+            };
+            let range = Marker {
+                text,
+                span,
+                ..Marker::default()
+            };
+            (Item::Text(text, format!("request {number}").into()), Item::Range(range))
+        };
+        let serve = |watch: &mut Watch, number: u64, nanos: u64| {
+            let (text, range) = request(number, nanos);
+            watch.apply(&text);
+            watch.apply(&range);
+            watch.take(&Decoded {
+                items: &[],
+                calls: &[],
+                dispatches: &[dispatch(number * 10, 1000)],
+            });
+            poll(watch, number * 10 * MS + nanos)
+        };
+        for number in 1..300 {
+            assert_eq!(serve(&mut watch, number, 9 * MS), [] as [&str; 0], "{number}");
+        }
+        assert_eq!(serve(&mut watch, 300, 25 * MS), [] as [&str; 0]);
+        let fired = serve(&mut watch, 303, 200 * MS);
+        assert!(
+            matches!(&fired[..], [step, range] if step.starts_with("step \"request 303\" took 200 ms")
+                && range.starts_with("range \"request 303\" took 200 ms")),
+            "{fired:?}"
+        );
+    }
+
+    #[test]
     fn failed_calls_and_marks_trigger_each_time() {
         let mut watch = watch(&["error(hip*)", "errors(hipMalloc) > 1", "marker ~ \"NaN\""]);
         let call = |status| ApiCall {
