@@ -71,32 +71,89 @@ fn documents() -> Vec<PathBuf> {
     all
 }
 
-#[test]
-fn every_recipe_of_the_documents_works() {
+/// A test for each document with commands; several for one with many.
+macro_rules! documents {
+    ($($test:ident: $name:literal, $part:literal of $parts:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            works($name, $part, $parts);
+        })*
+
+        /// Document, part, and number of parts of each test.
+        const TRIED: &[(&str, usize, usize)] = &[$(($name, $part, $parts)),*];
+    };
+}
+
+documents! {
+    readme_works: "README", 0 of 1;
+    always_on_works: "docs/always-on", 0 of 1;
+    filter_works: "docs/filter", 0 of 1;
+    first_five_minutes_work: "docs/first-five-minutes", 0 of 1;
+    from_rocprofv3_works: "docs/from-rocprofv3", 0 of 1;
+    from_roctracer_works: "docs/from-roctracer", 0 of 1;
+    install_works: "docs/install", 0 of 1;
+    job_works: "docs/job", 0 of 1;
+    recipes_work: "docs/recipes", 0 of 4;
+    recipes_work_2: "docs/recipes", 1 of 4;
+    recipes_work_3: "docs/recipes", 2 of 4;
+    recipes_work_4: "docs/recipes", 3 of 4;
+    sites_work: "docs/sites", 0 of 1;
+}
+
+/// `docs/filter`.
+fn name(document: &Path) -> String {
+    let below = document.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap();
+    below.with_extension("").to_string_lossy().into_owned()
+}
+
+/// Executes each block of a document, or one of as many as there are parts.
+fn works(wanted: &str, part: usize, parts: usize) {
     let Some(rig) = rig() else { return };
     if std::env::var_os("ROCTOP_TEST_RELEASE").is_some_and(|release| release != "5.2.3") {
         println!("skipped: the documents are tried on the installed release");
         return;
     }
-    let mut tried = 0;
-    for document in documents() {
-        let text = std::fs::read_to_string(&document).unwrap();
-        let name = document.file_stem().unwrap().to_string_lossy().into_owned();
-        for (line, way, commands) in blocks(&text) {
-            let Some(around) = Around::new(rig, &format!("docs-{name}-{line}"), &commands.join("\n")) else {
-                continue;
-            };
-            let what = format!("{name}.md, line {line}");
-            match way {
-                Execution::Script => works_as_a_script(&around, &what, &commands),
-                Execution::Terminal => assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen"),
-                Execution::Elsewhere => continue,
-            }
-            tried += 1;
+    let document = documents().into_iter().find(|document| name(document) == wanted);
+    let text = std::fs::read_to_string(document.unwrap()).unwrap();
+    let all = blocks(&text)
+        .into_iter()
+        .filter(|block| block.1 != Execution::Elsewhere);
+    for (line, way, commands) in all.skip(part).step_by(parts) {
+        let Some(around) = Around::new(
+            rig,
+            &format!("{}-{line}", wanted.replace('/', "-")),
+            &commands.join("\n"),
+        ) else {
+            continue;
+        };
+        let what = format!("{wanted}.md, line {line}");
+        if way == Execution::Script {
+            works_as_a_script(&around, &what, &commands);
+        } else {
+            assert!(person::types(&around, &what, &commands) > 0, "{what}: no screen");
         }
     }
-    println!("{tried} blocks of the documents tried");
-    assert!(tried > 0);
+}
+
+#[test]
+fn every_document_with_commands_has_its_test() {
+    let has_commands = |document: &PathBuf| {
+        let text = std::fs::read_to_string(document).unwrap();
+        blocks(&text).iter().any(|block| block.1 != Execution::Elsewhere)
+    };
+    let mut tests = 0;
+    for document in documents().iter().filter(|document| has_commands(document)) {
+        let name = name(document);
+        let own: Vec<_> = TRIED.iter().filter(|tried| tried.0 == name).collect();
+        assert!(!own.is_empty(), "no test of {name}");
+        assert!(
+            own.iter()
+                .enumerate()
+                .all(|(at, tried)| (tried.1, tried.2) == (at, own.len()))
+        );
+        tests += own.len();
+    }
+    assert_eq!(tests, TRIED.len(), "a test of a document without commands");
 }
 
 fn works_as_a_script(around: &Around, what: &str, commands: &[&str]) {
