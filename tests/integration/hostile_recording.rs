@@ -61,7 +61,7 @@ fn random_changes_are_survived() {
     let rounds: u64 = std::env::var("ROCTOP_HOSTILE")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(2000);
+        .unwrap_or(1000);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut faults = BTreeMap::<String, Vec<u8>>::new();
     for round in 0..rounds {
