@@ -2,7 +2,7 @@
 //! killed too, and a viewer comes, goes and changes its size. Each recording is compared with the emulated GPU's log, and
 //! at the end nothing is left over: no process, no session, no memory.
 //!
-//! It looks at all sessions of the user, so it is a separate program, which cargo runs while no other test runs.
+//! It takes all of a small machine, so it is a separate program, which cargo runs while no other test runs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -76,6 +76,13 @@ impl Dice {
     }
 }
 
+/// Names of the sessions of roctops that the soak started: their process ids.
+static STARTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn started(pid: u32) {
+    STARTED.lock().unwrap().insert(pid.to_string());
+}
+
 fn mark() -> String {
     std::process::id().to_string()
 }
@@ -137,7 +144,9 @@ fn run(rig: &Rig, place: &Path, words: &[&str], way: Mode, dice: &mut Dice, plai
     let start = |options: &[&str], words: &[&str]| -> Child {
         let mut command = rig.command(place, options, words);
         command.env(MARK, mark()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().unwrap()
+        let child = command.spawn().unwrap();
+        started(child.id());
+        child
     };
     let forever = ["crash_mid", "forever"];
     match way {
@@ -220,6 +229,7 @@ fn look(rig: &Rig, place: &Path, words: &[&str], dice: &mut Dice) {
         .collect();
     variables.push((MARK, &mark));
     let mut terminal = Terminal::start(place, 120, 36, &arguments, &variables);
+    started(terminal.pid());
     wander(&mut terminal, dice, 5);
     leave(terminal, "s");
 }
@@ -262,6 +272,7 @@ fn watch(rig: &Rig, until: Instant) -> (u64, usize) {
         .env_remove("EMULATED_GPU_LOG");
     command.env(MARK, mark()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
+    started(child.id());
     let session = child.id().to_string();
     let (mut most, mut visits) = (0, 0);
     let mut dice = Dice(99);
@@ -292,7 +303,6 @@ fn sessions() -> BTreeSet<String> {
 fn after_hours_of_starts_crashes_kills_and_visits_nothing_is_left_over() {
     let Some(rig) = rig() else { return };
     let seconds = std::env::var("ROCTOP_SOAK_SECONDS").map_or(10, |value| value.parse().unwrap());
-    let before = sessions();
     let plain: BTreeMap<&[&str], ExitStatus> = PROGRAMS
         .iter()
         .map(|words| (*words, rig.plain(words[0], words).status))
@@ -321,8 +331,6 @@ fn after_hours_of_starts_crashes_kills_and_visits_nothing_is_left_over() {
     assert!(runs > 0 && visits > 0);
     assert!(most > 0 && most <= MOST_MIB, "{most} MiB");
     wait_until("no process is left", || alive().is_empty());
-    // A session has its roctop's number; who else runs one here beside the soak is not counted.
-    let is_over = |session: &&String| !Path::new("/proc").join(session).exists();
-    let left: Vec<String> = sessions().difference(&before).filter(is_over).cloned().collect();
+    let left: Vec<String> = sessions().intersection(&STARTED.lock().unwrap()).cloned().collect();
     assert!(left.is_empty(), "sessions are left: {left:?}");
 }
