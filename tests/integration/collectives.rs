@@ -309,7 +309,7 @@ fn traces_have_a_track_for_each_communicator() {
 
 #[test]
 fn steps_are_a_table_with_their_collectives() {
-    let mut steps: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut steps: BTreeMap<usize, usize> = BTreeMap::new();
     for path in files(&late().out.join("parquet/kind=step"), ".parquet") {
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         for row in reader.get_row_iter(None).unwrap() {
@@ -319,7 +319,7 @@ fn steps_are_a_table_with_their_collectives() {
                 cells.find(|(name, _)| *name == wanted).unwrap().1.to_string()
             };
             let number_of = |name: &str| cell(name).parse::<u64>().unwrap();
-            let rank = number_of("rank") as u32;
+            let rank = number_of("rank") as usize;
             let number = steps.entry(rank).or_default();
             *number += 1;
             assert_eq!((cell("name"), number_of("step")), ("\"step\"".into(), *number as u64));
