@@ -7,6 +7,7 @@ use crate::built::{COLLECTOR, GPU_CHECK};
 use crate::drop_in::{self, put, write};
 use anyhow::{Context, Result, bail};
 use rustix::fs::StatVfsMountFlags;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -39,6 +40,9 @@ pub fn install() -> Result<Installed> {
         bail!("this build of roctop carries no collector (it was built with ROCTOP_PRELOAD_SO set to an empty file)");
     }
     at_first_place(|base| {
+        if let Some(odd) = odd_character(base) {
+            bail!("the loader's variables cannot hold {odd} in a path");
+        }
         let (directory, library) = put_beside(base, NAME, COLLECTOR)?;
         Ok(Installed {
             roctx: put_roctx(&directory)?,
@@ -75,6 +79,22 @@ fn at_first_place<T>(put: impl Fn(&Path) -> Result<T>) -> Result<T> {
         "no place for what roctop carries: {}; set XDG_CACHE_HOME to a directory of yours that allows execution",
         tried.join("; ")
     )
+}
+
+/// What a path has that separates paths, or means something else, in `LD_PRELOAD`, `LD_LIBRARY_PATH` or `HSA_TOOLS_LIB`; in words.
+pub fn odd_character(path: &Path) -> Option<&'static str> {
+    const ODD: [(u8, &str); 8] = [
+        (b' ', "a blank"),
+        (b':', "a colon"),
+        (b';', "a semicolon"),
+        (b'$', "a dollar sign"),
+        (b'"', "a quotation mark"),
+        (b'\\', "a backslash"),
+        (b'\t', "a tab"),
+        (b'\n', "a line break"),
+    ];
+    let bytes = path.as_os_str().as_bytes();
+    ODD.iter().find(|(odd, _)| bytes.contains(odd)).map(|(_, words)| *words)
 }
 
 fn bases() -> Vec<PathBuf> {
