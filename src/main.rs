@@ -11,7 +11,7 @@ use roctop::live::pty_keeper;
 use roctop::live::run;
 use roctop::process::file_size;
 use roctop::process::launch;
-use roctop::process::reraise;
+use roctop::process::witness;
 use roctop::rocprofv3;
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ fn main() -> ExitCode {
     if let Some(arguments) = launch::trampoline_arguments() {
         return launch::trampoline(&arguments).into();
     }
-    if let Some(signal) = reraise::signal() {
-        return reraise::raise(signal).into();
+    if let Some(arguments) = witness::arguments() {
+        return witness::run(&arguments).into();
     }
     if let Some(arguments) = pty_keeper::arguments() {
         return pty_keeper::run(&arguments).into();

@@ -6,6 +6,8 @@ pub mod file_size;
 pub mod launch;
 pub mod level;
 pub mod library;
+mod orphans;
 pub mod rank;
 pub mod reraise;
 pub mod supervise;
+pub mod witness;

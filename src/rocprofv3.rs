@@ -28,7 +28,7 @@ use crate::item::Exit;
 use crate::live::run::{Run, headless, pass_on, say};
 use crate::process::launch::Program;
 use crate::process::rank::{Rank, Ranks};
-use crate::process::supervise::exit_of;
+use crate::process::supervise::{self, Terminal, exit_of};
 use crate::recording::Recording;
 use anyhow::{Context, Result, bail};
 use attach::Attach;
@@ -122,8 +122,8 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
         }
         let exit = if is_plain {
             // Every rank goes through every pass: the others wait for it.
-            let status = untraced(program).status();
-            exit_of(status.with_context(|| format!("cannot start {}", program.path.display()))?)
+            let ended = supervise::run_to_end(untraced(program), Terminal::Shared, |_| {}, |_, _, _| false);
+            exit_of(ended?.0)
         } else {
             pass(plan, program)?
         };
@@ -176,6 +176,7 @@ fn forewarn(plan: &Plan) {
 fn untraced(program: &Program) -> std::process::Command {
     let mut command = std::process::Command::new(&program.path);
     command.arg0(&program.name).args(&program.arguments);
+    roctop_signals::restore(&mut command, 0..3);
     command
 }
 

@@ -84,7 +84,7 @@ pub fn list(request: &Request) -> Result<Listed> {
     let installed = embedded::install()?;
     let session = SessionDir::create()?;
     let own = std::env::current_exe().context("cannot find roctop's own file")?;
-    let mut variables = launch::environment(&installed, session.path(), &own);
+    let mut variables = launch::environment(&installed, session.path(), &own)?;
     variables.extend(request.variables());
     let mut command = Command::new(own);
     command

@@ -13,7 +13,6 @@ use crate::live::pty_keeper::{self, Keeper};
 use crate::live::run::{self, Prepared, Run, say};
 use crate::model::Store;
 use crate::process::launch::{self, Output, Program};
-use crate::process::supervise::end_requested;
 use crate::recording::{History, Recorder};
 use crate::session::{Live, SessionDir, Watch, refused};
 use crate::ui::run::{Detached, Settings};
@@ -24,7 +23,7 @@ use rustix::process::Signal;
 use rustix::termios::{Winsize, tcgetwinsize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -135,8 +134,10 @@ struct Running {
     reading: JoinHandle<()>,
     /// Waits for its end.
     waiting: JoinHandle<()>,
-    /// A signal asked roctop to end.
+    /// A signal asked roctop to end after the program had.
     end_requested: Arc<AtomicBool>,
+    /// Closed when such a signal is not waited for any more.
+    signals_over: PipeWriter,
     on_exit: OnExit,
     /// Other viewers can know how the program ended.
     is_end_noted: bool,
@@ -166,11 +167,19 @@ impl Running {
         let past = past.transpose()?;
         let answers = run.answer(session.path(), &store, look.settings.presets.clone(), None);
         let shared = Shared::default();
-        let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender());
+        let reading = read_output(terminal.master.try_clone()?, shared.clone(), ingest.sender())?;
         let keeper = Keeper::start(&terminal.master, session.path())?;
         let watch = run.watch(session.path(), &ingest)?;
         session.started();
-        let waiting = wait_for_end(command, shared.clone(), ingest.sender());
+        let end_requested = Arc::default();
+        let (over, signals_over) = io::pipe()?;
+        let waiting = wait_for_end(
+            command,
+            shared.clone(),
+            ingest.sender(),
+            Arc::clone(&end_requested),
+            over,
+        )?;
         Ok(Self {
             session,
             store,
@@ -184,7 +193,8 @@ impl Running {
             answers,
             reading,
             waiting,
-            end_requested: end_requested()?,
+            end_requested,
+            signals_over,
             on_exit: run.on_exit,
             is_end_noted: false,
             kept_level,
@@ -218,8 +228,7 @@ impl Running {
 
     /// Does what the screen asks for.
     fn act(&mut self, effect: Effect, runner: &mut EffectRunner, wish: &mut Effect) -> LoopControl {
-        // While the program runs such a signal is the program's.
-        if self.end_requested.load(Ordering::Relaxed) && self.has_ended() {
+        if self.end_requested.load(Ordering::Relaxed) {
             return LoopControl::Stop;
         }
         match effect {
@@ -296,6 +305,7 @@ impl Running {
     /// Waits for the program's end, and puts everything away; says what went wrong with it. The program's exit code
     /// counts, whatever is in the way of this.
     fn finish(mut self, runner: &mut EffectRunner) {
+        drop(self.signals_over);
         let _ = self.waiting.join();
         note_end(&self.shared, &self.session, &mut self.is_end_noted);
         // The program's children may still hold its terminal: the reading thread is not waited for beyond a moment, in

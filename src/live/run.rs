@@ -16,7 +16,7 @@ use crate::process::exit_cause::{self, Seen, Sender};
 use crate::process::launch::{self, Output, Program};
 use crate::process::level;
 use crate::process::reraise;
-use crate::process::supervise::{self, Terminal};
+use crate::process::supervise::{self, Step, Terminal};
 use crate::prometheus::Endpoint;
 use crate::query::Filter;
 use crate::recording::{LeftOpen, Origin, Recorder, Recording};
@@ -29,6 +29,7 @@ use crate::units::elide;
 use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_COUNTERS, ENV_LEVEL, ENV_LEVEL_REASON, ENV_RING, control, wanted};
+use roctop_signals::Signals;
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -158,7 +159,7 @@ pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
     let mut variables = if run.no_collect {
         Vec::new()
     } else {
-        launch::environment(&installed, session.path(), &program.path)
+        launch::environment(&installed, session.path(), &program.path)?
     };
     let is_recorded = recorder.is_some() || run.keeping.is_some();
     let usual = if is_recorded { RECORD_SLOTS } else { LIVE_SLOTS };
@@ -271,8 +272,8 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
         None => Ingest::start_when_asked(live, into, recorder, &gauging, run.symbols, asked.clone())?,
     };
     let answers = run.answer(session.path(), &store, config.presets, asked);
-    let is_own_signal = |signal: Signal| match &signals {
-        Some(signals) if run.keep_signal == Some(signal) => {
+    let is_own_signal = |signal: i32| match &signals {
+        Some(signals) if run.keep_signal.map(Signal::as_raw) == Some(signal) => {
             signals.fetch_add(1, Ordering::Relaxed);
             true
         }
@@ -289,14 +290,15 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
     let command = launch::command(program, &variables, &run.output)?;
     let watch = run.watch(session.path(), &ingest)?;
     session.started();
-    let (exit, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
+    let (ended, seen) = run_to_end(command, &session, &ingest.sender(), &is_own_signal);
     let missed = watch.and_then(Watch::stop);
     let read = ingest.stop();
     drop((answers, member));
     let refused = refused(session.path());
     let said = let_go(&session, is_recorded);
 
-    let exit = exit?;
+    // Until all is written, a signal does not end roctop.
+    let (exit, _signals) = ended?;
     let is_whole = !(is_recorded || is_kept) || read.is_ok();
     let unread = read.err().map(|error| format!("{error:#}"));
     // Threads that a program leaves running when it ends in order are often within ranges: export and summary name these.
@@ -365,8 +367,8 @@ fn run_to_end(
     command: Command,
     session: &SessionDir,
     sender: &IngestSender,
-    is_own_signal: &dyn Fn(Signal) -> bool,
-) -> (Result<Exit>, Seen) {
+    is_own_signal: &dyn Fn(i32) -> bool,
+) -> (Result<(Exit, Signals)>, Seen) {
     let mut pid = 0;
     let mut sent = Vec::new();
     let starved = exit_cause::starved();
@@ -377,17 +379,18 @@ fn run_to_end(
             pid = started;
             sender.started(pid);
         },
-        |signal, who| {
-            let is_own = is_own_signal(signal);
-            if !is_own {
-                sent.push((signal.as_raw(), Sender::Passed(who.to_owned())));
+        |signal, who, step| {
+            match step {
+                Step::Arrived => return is_own_signal(signal),
+                Step::PassedOn => sent.push((signal, Sender::Passed(who.to_owned()))),
+                Step::SentToBoth => sent.push((signal, Sender::Both(who.to_owned()))),
             }
-            is_own
+            false
         },
     );
     log::follows_output();
-    let exit = ended.map(supervise::exit_of);
-    if let Ok(exit) = &exit {
+    let ended = ended.map(|(status, signals)| (supervise::exit_of(status), signals));
+    if let Ok((exit, _)) = &ended {
         sender.exited(pid, *exit);
         // Without this word other viewers say that the program is gone.
         let _ = session.note_end(pid, *exit);
@@ -396,7 +399,7 @@ fn run_to_end(
         sent,
         starved: exit_cause::starved().saturating_sub(starved),
     };
-    (exit, seen)
+    (ended, seen)
 }
 
 /// Removes a session whose program has ended. While others of it go on in the background, their recording is another

@@ -4,16 +4,19 @@ use crate::item::Exit;
 use crate::live::ingest::IngestSender;
 use crate::live::run::say;
 use crate::process::exit_cause::{self, Seen, Sender};
-use crate::process::supervise::{self, Terminal};
+use crate::process::supervise::{self, Step, Terminal};
 use crate::ui::LoopControl;
 use crate::waker;
 use anyhow::Result;
+use roctop_signals::is_ignored;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, PipeReader, Read, Write};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Bytes of the program's output that are kept for the terminal after the screen is gone.
@@ -48,8 +51,10 @@ pub(super) fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Watched> {
 }
 
 /// Reads what the program writes, to its end.
-pub(super) fn read_output(mut master: File, shared: Shared, sender: IngestSender) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
+///
+/// Errors: there is no thread for it.
+pub(super) fn read_output(mut master: File, shared: Shared, sender: IngestSender) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("output".into()).spawn(move || {
         let mut buffer = vec![0u8; 64 << 10];
         // The terminal gives an error when the last program that has it open is gone.
         while let Ok(count @ 1..) = master.read(&mut buffer) {
@@ -58,9 +63,7 @@ pub(super) fn read_output(mut master: File, shared: Shared, sender: IngestSender
             let mut watched = lock(&shared);
             if watched.is_passed_on {
                 drop(watched);
-                let _ = std::io::stdout()
-                    .write_all(bytes)
-                    .and_then(|()| std::io::stdout().flush());
+                let _ = io::stdout().write_all(bytes).and_then(|()| io::stdout().flush());
                 continue;
             }
             watched.output.extend(bytes);
@@ -70,30 +73,42 @@ pub(super) fn read_output(mut master: File, shared: Shared, sender: IngestSender
     })
 }
 
-/// Starts the program and waits for its end.
+/// Starts the program and waits for its end. After that, and until `over` is closed, it is noted when a signal asks roctop to end.
+///
+/// Errors: there is no thread for it.
 pub(super) fn wait_for_end(
     command: std::process::Command,
     shared: Shared,
     sender: IngestSender,
-) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
+    end_requested: Arc<AtomicBool>,
+    over: PipeReader,
+) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("program".into()).spawn(move || {
         let started = |pid| {
             lock(&shared).pid = Some(pid);
             sender.started(pid);
         };
-        let on_signal = |signal: Signal, who: &str| {
+        let on_signal = |signal: i32, who: &str, step: Step| {
+            let sender = match step {
+                Step::Arrived => return false,
+                Step::PassedOn => Sender::Passed(who.to_owned()),
+                Step::SentToBoth => Sender::Both(who.to_owned()),
+            };
             let mut watched = lock(&shared);
-            let number = signal.as_raw();
-            if signal == Signal::TERM || signal == Signal::HUP {
-                watched.leave.get_or_insert_with(|| (number, who.to_owned()));
+            let is_end = signal == Signal::TERM.as_raw() || signal == Signal::HUP.as_raw();
+            if is_end && !is_ignored(signal) {
+                watched.leave.get_or_insert_with(|| (signal, who.to_owned()));
             }
-            watched.seen.sent.push((number, Sender::Passed(who.to_owned())));
+            watched.seen.sent.push((signal, sender));
             waker::wake();
             false
         };
         let starved = exit_cause::starved();
         let ended = supervise::run_to_end(command, Terminal::Own, started, on_signal);
-        let exit = ended.map(supervise::exit_of).map_err(|error| format!("{error:#}"));
+        let (exit, signals) = match ended {
+            Ok((status, signals)) => (Ok(supervise::exit_of(status)), Some(signals)),
+            Err(error) => (Err(format!("{error:#}")), None),
+        };
         let pid = lock(&shared).pid;
         let also = lock(&shared).recorder.take();
         if let (Some(pid), Ok(exit)) = (pid, &exit) {
@@ -109,7 +124,11 @@ pub(super) fn wait_for_end(
             .ok()
             .and_then(|exit| exit_cause::sentence(*exit, &watched.seen));
         watched.exit = Some(exit);
+        drop(watched);
         waker::wake();
+        if let Some(signals) = signals {
+            supervise::note_requests_until(&over, signals, &end_requested);
+        }
     })
 }
 
@@ -143,18 +162,17 @@ pub(super) fn follow_size(master: &File, size: &mut rustix::termios::Winsize) {
 
 /// A signal from the user for the program and all that it started in its group.
 pub(super) fn signal(shared: &Shared, signal: Signal) -> LoopControl {
-    send(shared, signal, Some(Sender::Screen))
+    send(shared, signal, Sender::Screen)
 }
 
-/// A signal for the program and all that it started in its group. Without a sender, its reason is known already.
-fn send(shared: &Shared, signal: Signal, sender: Option<Sender>) -> LoopControl {
+/// A signal for the program and all that it started in its group.
+fn send(shared: &Shared, signal: Signal, sender: Sender) -> LoopControl {
     let group = {
         let mut watched = lock(shared);
         if watched.exit.is_some() {
             None
         } else {
-            let sent = sender.map(|sender| (signal.as_raw(), sender));
-            watched.seen.sent.extend(sent);
+            watched.seen.sent.push((signal.as_raw(), sender));
             watched.pid.and_then(|pid| Pid::from_raw(pid as i32))
         }
     };
@@ -170,20 +188,20 @@ pub(super) fn show_output(shared: &Shared) {
     let mut watched = lock(shared);
     let bytes: Vec<u8> = std::mem::take(&mut watched.output).into();
     watched.is_passed_on = true;
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let _ = out.write_all(&bytes).and_then(|()| out.flush());
 }
 
 /// Asks the program to stop, and kills it when it does not: ns that it may take. A signal to roctop is the reason if there was
 /// one, else the user is.
 pub(super) fn stop(shared: &Shared, grace: u64) {
-    let sender = match lock(shared).leave.clone() {
-        None => Some(Sender::Screen),
-        // It was passed on to the program, and goes to the rest of its group now.
-        Some((number, _)) if number == Signal::TERM.as_raw() => None,
-        Some((number, who)) => Some(Sender::Ending(number, who)),
+    let leave = lock(shared).leave.clone();
+    match leave {
+        None => send(shared, Signal::TERM, Sender::Screen),
+        // The program has it.
+        Some((number, _)) if number == Signal::TERM.as_raw() => LoopControl::Continue,
+        Some((number, who)) => send(shared, Signal::TERM, Sender::Ending(number, who)),
     };
-    send(shared, Signal::TERM, sender);
     let limit = grace;
     let (asked, grace) = (Instant::now(), Duration::from_nanos(grace));
     let mut shown = 0;
@@ -197,7 +215,7 @@ pub(super) fn stop(shared: &Shared, grace: u64) {
             say("the program did not stop when it was asked to; killing it");
             let number = Signal::TERM.as_raw();
             let why = lock(shared).seen.sentence(number).unwrap_or_default();
-            send(shared, Signal::KILL, Some(Sender::Unheeded(number, why, limit)));
+            send(shared, Signal::KILL, Sender::Unheeded(number, why, limit));
             return;
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -11,6 +11,8 @@ use crate::units;
 pub enum Sender {
     /// It came to roctop from this sender, in words.
     Passed(String),
+    /// This sender, in words, sent it to roctop and to the program.
+    Both(String),
     /// The user sent it, or quit, on the screen.
     Screen,
     /// Another signal asked roctop itself to end: which, and from whom in words.
@@ -35,6 +37,7 @@ impl Seen {
         let name = name(number);
         Some(match sender {
             Sender::Passed(who) => format!("{name} came from {who}; roctop passed it on"),
+            Sender::Both(who) => format!("{name} came from {who}, which sent it to roctop and to the program"),
             Sender::Screen => format!("{name} was sent by roctop, from its screen"),
             Sender::Ending(asked, who) => {
                 let asked = self::name(*asked);
@@ -103,6 +106,7 @@ mod tests {
                 (15, Sender::Screen),
                 (15, Sender::Passed("process 7 (slurmstepd)".into())),
                 (2, Sender::Screen),
+                (10, Sender::Both("process 7 (timeout)".into())),
             ],
             starved: 0,
         };
@@ -112,6 +116,10 @@ mod tests {
             "SIGTERM came from process 7 (slurmstepd); roctop passed it on"
         );
         assert_eq!(said(2), "SIGINT was sent by roctop, from its screen");
+        assert_eq!(
+            said(10),
+            "SIGUSR1 came from process 7 (timeout), which sent it to roctop and to the program"
+        );
         assert_eq!(
             said(9),
             "SIGKILL was not sent by roctop, nor did it come through it: somebody sent it"

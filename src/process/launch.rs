@@ -12,8 +12,8 @@ pub use output::Output;
 pub use program::{NotStarted, Program};
 pub use sanitizer::sanitizer;
 
-use crate::embedded::Installed;
-use anyhow::{Context, Result, anyhow};
+use crate::embedded::{Installed, odd_character};
+use anyhow::{Context, Result, anyhow, bail};
 use roctop_ring::session::ENV_SESSION;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -36,12 +36,20 @@ const OLD_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
 /// Variables that put the collector into the program. What the user set stays: in front, but for tools of HSA, of which
 /// the first one is nearest to the run-time; there the collector sees the queues of the others. Before all comes the
 /// library of a sanitizer that the program is linked to, which refuses to work from another place.
-pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec<(OsString, OsString)> {
+///
+/// Errors: the path of such a library cannot be in `LD_PRELOAD`.
+pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Result<Vec<(OsString, OsString)>> {
     let user = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let sanitizer = sanitizer(program).filter(|library| {
         let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         !user.to_string_lossy().contains(&name)
     });
+    if let Some((library, odd)) = sanitizer.as_deref().and_then(|path| Some((path, odd_character(path)?))) {
+        bail!(
+            "the program needs {} in LD_PRELOAD, which cannot hold {odd} in a path",
+            library.display()
+        );
+    }
     let parts = [
         sanitizer.map(PathBuf::into_os_string),
         (!user.is_empty()).then_some(user),
@@ -75,7 +83,7 @@ pub fn environment(installed: &Installed, session: &Path, program: &Path) -> Vec
         // Programs that open ROC-TX by name find the collector under that name.
         variables.push(joined("LD_LIBRARY_PATH", ":", installed.roctx.as_os_str()));
     }
-    variables
+    Ok(variables)
 }
 
 /// True when a ROC-TX library of the system's own can be found by name.
@@ -113,9 +121,13 @@ pub fn command(program: &Program, variables: &[(OsString, OsString)], output: &O
         .arg0(&program.name)
         .args(&program.arguments)
         .envs(variables.iter().cloned());
-    if let Some(file) = output.file()? {
+    let streams = if let Some(file) = output.file()? {
         command.stdout(file.try_clone()?).stderr(file);
-    }
+        0..1
+    } else {
+        0..3
+    };
+    roctop_signals::restore(&mut command, streams);
     Ok(command)
 }
 
@@ -165,6 +177,8 @@ pub fn command_in_session(
     } else {
         pseudo_terminal(&mut command, size)?
     };
+    // Of these, standard input alone may be roctop's.
+    roctop_signals::restore(&mut command, 0..1);
     Ok((
         command,
         Terminal {
@@ -236,6 +250,7 @@ fn become_program(arguments: &[OsString]) -> Result<std::convert::Infallible> {
         let file = file.with_context(|| format!("cannot write into {}", path.to_string_lossy()))?;
         command.stdout(file.try_clone()?).stderr(file);
     }
+    roctop_signals::restore(&mut command, 0..3);
     let error = command.exec();
     Err(NotStarted::refused(&name, &error).into())
 }

@@ -3,6 +3,7 @@
 mod loader;
 mod missed;
 mod recorded;
+mod signals;
 
 use crate::kit::directory::place;
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 mod attach;
 mod setting;
-mod signal;
+pub(crate) mod signal;
 mod start;
 
 use crate::kit::terminal::Terminal;

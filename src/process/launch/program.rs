@@ -37,6 +37,9 @@ impl Program {
         if is_nameless_script(&program.path) {
             let script = std::mem::replace(&mut program.path, PathBuf::from("/bin/sh"));
             program.arguments.insert(0, script.into());
+        } else if is_no_program(&program.path) {
+            let error = std::io::Error::from_raw_os_error(rustix::io::Errno::NOEXEC.raw_os_error());
+            return Err(NotStarted::refused(name, &error));
         }
         Ok(program)
     }
@@ -83,6 +86,22 @@ fn is_nameless_script(path: &Path) -> bool {
     const BEGINNING: usize = 128;
     File::open(path)
         .is_ok_and(|file| elf::kind(&file) == elf::Kind::Other && !elf::Bytes::upto(&file, 0, BEGINNING).contains(&0))
+}
+
+/// Whether the Linux kernel knows nothing to do with a file that is no script either: execvp(3) would give it to /bin/sh all the
+/// same. What binfmt_misc may know is left to the kernel.
+fn is_no_program(path: &Path) -> bool {
+    let has_formats = || {
+        let known = std::fs::read_dir("/proc/sys/fs/binfmt_misc")
+            .into_iter()
+            .flatten()
+            .flatten();
+        known
+            .filter(|entry| entry.file_name() != "register" && entry.file_name() != "status")
+            .count()
+            > 0
+    };
+    File::open(path).is_ok_and(|file| elf::kind(&file) == elf::Kind::Other) && !has_formats()
 }
 
 fn locate(name: &OsStr) -> Result<PathBuf, NotStarted> {

@@ -148,6 +148,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("crates/job", &["roctop-ring"]),
     ("crates/unwind", &["roctop-trace"]),
     ("crates/bundle", &[]),
+    ("crates/signals", &[]),
     ("tests/emulated-gpu", &[]),
     ("xtask", &["hip-functions", "hip-sys", "hsa-sys"]),
 ];

@@ -18,7 +18,7 @@ const FILES: [&str; 7] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 29] = [
+const ROOMS: [&str; 30] = [
     "xtask",
     "preload/src",
     "preload/core",
@@ -46,6 +46,7 @@ const ROOMS: [&str; 29] = [
     "crates/bundle",
     "crates/job",
     "crates/scenario",
+    "crates/signals",
     "crates/unwind",
     "examples",
 ];
