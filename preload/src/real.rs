@@ -162,6 +162,17 @@ unsafe extern "C" fn measure(info: *mut libc::dl_phdr_info, _size: usize, data: 
     c_int::from(is_it)
 }
 
+/// Whether a handle is that of `dlopen(NULL)`: the program, whose scope has all libraries of its start.
+pub(crate) fn is_program(handle: *mut c_void) -> bool {
+    static PROGRAM: AtomicU64 = AtomicU64::new(0);
+    if PROGRAM.load(Ordering::Acquire) == 0 {
+        // SAFETY: takes a reference to what is never unloaded.
+        let program = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        PROGRAM.store(program as u64, Ordering::Release);
+    }
+    handle as u64 == PROGRAM.load(Ordering::Acquire)
+}
+
 /// Loads a library permanently with a local scope, as rocprofiler-register does.
 pub(crate) fn open(path: &CStr) -> Option<Library> {
     // SAFETY: the path is terminated; what the library does when it is loaded is what the user asked for.

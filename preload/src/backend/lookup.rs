@@ -87,8 +87,7 @@ unsafe extern "C" fn by_name(handle: *mut c_void, name: *const c_char) -> Found 
 
 /// Whether the program would find our wrapped function in its own scope although there is no real one.
 fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
-    let is_default = handle == libc::RTLD_DEFAULT;
-    if !is_default || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
+    if handle == libc::RTLD_NEXT || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
         return false;
     }
     // SAFETY: not null; the caller passes a terminated name.
@@ -98,7 +97,9 @@ fn is_absent(handle: *mut c_void, name: *const c_char) -> bool {
     }
     wall(false, || {
         let _errno = Errno::keep();
-        hip::gate::wrapped(name).is_some_and(|(index, _)| !hip::gate::is_there(index))
+        // `dlopen(NULL)` is the program's scope too.
+        let is_scope = handle == libc::RTLD_DEFAULT || real::is_program(handle);
+        is_scope && hip::gate::wrapped(name).is_some_and(|(index, _)| !hip::gate::is_there(index))
     })
 }
 

@@ -208,3 +208,34 @@ fn tiny_program(loader: &str) -> Vec<u8> {
     bytes.extend_from_slice(loader.as_bytes());
     bytes
 }
+
+/// Programs that choose between devices ask whether a library's function is there.
+const ASKS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+  const char *names[] = {"hipInit", "hipMalloc", "ncclCommInitAll", "__hipRegisterFatBinary"};
+  void *program = dlopen(NULL, RTLD_LAZY);
+  for (int i = 0; i < 4; i++)
+    printf("%s: %d %d\n", names[i], dlsym(RTLD_DEFAULT, names[i]) != NULL, dlsym(program, names[i]) != NULL);
+  return printf("%d\n", dlsym(program, "printf") != NULL) < 0;
+}
+"#;
+
+#[test]
+fn functions_of_libraries_that_are_not_loaded_are_not_found() {
+    let place = place("asks");
+    let (source, program) = (place.join("asks.c"), place.join("asks"));
+    std::fs::write(&source, ASKS).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").args([&program, &source]).arg("-ldl");
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        println!("skipped: needs a C compiler");
+        return;
+    }
+    let plain = Command::new(&program).output().unwrap();
+    let under = run(&["--no-ui", word(&program)]);
+    assert_eq!(text(&under.stdout), text(&plain.stdout));
+    assert!(text(&plain.stdout).contains("hipMalloc: 0 0"));
+}
