@@ -44,6 +44,7 @@ fn main() -> anyhow::Result<()> {
     roctop::ui::run(tty, &store, &mut |effect| match effect {
         Effect::None | Effect::Idle | Effect::Redraw | Effect::Suspend => LoopControl::Continue,
         Effect::Quit | Effect::Detach | Effect::StopApp => LoopControl::Stop,
+        Effect::NameRecording => LoopControl::NameRecording("roctop-recording-1".into()),
         Effect::Export { name, bytes } => LoopControl::Say(format!("would write {name}, {} bytes", bytes.len())),
         other => LoopControl::Say(format!("would do {other:?}")),
     })?;

@@ -111,7 +111,9 @@ impl EffectRunner {
                 Err(error) => LoopControl::Say(format!("{error:#}")),
             },
             Effect::Compare(path) => self.compare(path),
-            Effect::Record => self.record(),
+            Effect::NameRecording => self.name_recording(),
+            Effect::Record(Some(name)) => self.record(name.into()),
+            Effect::Record(None) => self.end_recording(),
             Effect::Keep { name, filter } => said(
                 settings::keep_preset(&name, &filter)
                     .map(|path| format!("@{name} is this filter from now on, in {}", path.display())),
@@ -144,18 +146,27 @@ impl EffectRunner {
         }
     }
 
-    /// Begins a recording of what the rings hold from now on, or ends it.
-    fn record(&mut self) -> LoopControl {
-        let Source::Session(session, words) = &self.source else {
-            return LoopControl::Say("this is a recording already".into());
-        };
-        if self.recording.is_some() {
-            return match self.finish() {
-                Ok(said) => LoopControl::Recording(None, said.unwrap_or_default()),
-                Err(error) => LoopControl::Recording(None, format!("{error:#}")),
-            };
+    /// Proposes a name that no file has for a recording.
+    fn name_recording(&self) -> LoopControl {
+        match &self.source {
+            Source::Recordings(_) => LoopControl::Say("this is a recording already".into()),
+            Source::Session(..) => LoopControl::NameRecording(free("roctop-recording").display().to_string()),
         }
-        let path = free("roctop-recording");
+    }
+
+    /// Ends the recording that is made.
+    fn end_recording(&mut self) -> LoopControl {
+        match self.finish() {
+            Ok(said) => LoopControl::Recording(None, said.unwrap_or_default()),
+            Err(error) => LoopControl::Recording(None, format!("{error:#}")),
+        }
+    }
+
+    /// Begins a recording of what the rings hold from now on.
+    fn record(&mut self, path: PathBuf) -> LoopControl {
+        let Source::Session(session, words) = &self.source else {
+            return LoopControl::Continue;
+        };
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
             .map_err(anyhow::Error::from)
             .and_then(|recorder| {
@@ -190,7 +201,7 @@ impl EffectRunner {
             (Source::Session(..), Some(path)) => vec![path.clone()],
             (Source::Session(..), None) => {
                 return LoopControl::Say(
-                    "nothing recorded yet: press R to start and R again to stop, then export".into(),
+                    "nothing recorded yet: R and enter start a recording and end it; then export".into(),
                 );
             }
         };

@@ -250,7 +250,7 @@ impl Running {
             Effect::Interrupt => signal(&self.shared, Signal::INT),
             Effect::Signal(number) => named(number, |named| signal(&self.shared, named)),
             Effect::Type(bytes) => type_to(&self.master, &bytes),
-            Effect::Record => {
+            Effect::Record(_) => {
                 let flow = runner.act(effect);
                 lock(&self.shared).recorder = runner.recorder();
                 flow

@@ -90,9 +90,14 @@ impl StartScreen {
             if self.end_requested.load(Ordering::Relaxed) {
                 return Ok(StartAction::Quit);
             }
+            self.start.read(screen.last_read().1);
             let action = match input {
                 Ok(Some(Input::Key(key))) => self.start.key(key),
                 Ok(Some(Input::Mouse(mouse))) => self.start.mouse(mouse),
+                Ok(Some(Input::Paste(text))) => {
+                    self.start.paste(&text);
+                    StartAction::None
+                }
                 Ok(Some(Input::Background { light: true })) => {
                     if let Ok(theme) = find_theme("light", self.appearance.depth) {
                         self.appearance.theme = theme.clone();

@@ -1,6 +1,7 @@
 //! The screen as a person meets it: roctop in a pseudo-terminal, keys in, screen out.
 
 mod attach;
+mod keyboard;
 mod setting;
 pub(crate) mod signal;
 mod start;
@@ -15,7 +16,7 @@ fn demo(columns: u16, rows: u16) -> Terminal {
 fn quit(mut terminal: Terminal) {
     terminal.keys("q");
     terminal.shows("stop it");
-    terminal.keys("s");
+    terminal.choose("s");
     terminal.end();
     assert!(!terminal.is_full_screen(), "the alternate screen was left");
     let bytes = terminal.bytes();
@@ -169,9 +170,9 @@ fn the_demo_has_counters_that_rest_and_go_on() {
         &[],
     );
     terminal.shows("GRBM_GUI_ACTIVE");
-    terminal.keys("a");
+    terminal.acts("a");
     terminal.shows("off, a counts again");
-    terminal.keys("a");
+    terminal.acts("a");
     terminal.shows("counters count again");
     terminal.keys("9");
     terminal.shows("counters of the synthetic GPUs rest");
@@ -196,7 +197,7 @@ fn what_is_typed_goes_to_the_program_until_it_is_told_otherwise() {
     let place = std::env::temp_dir();
     let mut terminal = Terminal::start(&place, 80, 24, &["run", "--", "sh", "-c", script], &[]);
     terminal.shows("LIVE");
-    terminal.keys("i");
+    terminal.acts("i");
     terminal.shows("ready");
     terminal.shows("ctrl-] ends that");
     // Letters that mean something to roctop do not, and neither does enter.
@@ -238,7 +239,7 @@ fn a_fault_of_the_screen_leaves_the_terminal_as_it_was_and_the_program_running()
     let before = terminal.modes();
     terminal.shows("LIVE");
     assert_ne!(terminal.modes(), before, "the terminal is raw");
-    terminal.keys("e");
+    terminal.acts("e");
     terminal.wait("what the fault was", |text| {
         text.contains("a fault for a test") && text.contains("the program goes on")
     });
@@ -293,7 +294,8 @@ fn a_program_that_is_run_again_is_compared_with_its_last_run() {
     let mut terminal = demo(120, 36);
     terminal.shows("fmha_fwd");
     terminal.keys("/adam\r");
-    terminal.keys(":rerun\r");
+    terminal.line(":rerun");
+    terminal.choose("r");
     terminal.wait("the second run", |text| {
         text.contains("LIVE") && text.contains("00:00:0")
     });
@@ -324,7 +326,7 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
     let set = [("ROCTOP_CONFIG", file.to_str().unwrap())];
     let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &set);
     terminal.shows("fmha_fwd");
-    terminal.keys("R");
+    terminal.acts("R");
     terminal.wait("the sign of a recording", |text| {
         text.contains("REC") && text.contains("recording into")
     });
@@ -332,16 +334,18 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
         let recorded = summary(&place, "roctop-recording-1");
         recorded.contains("adamw_step") && recorded.contains("Cijk_")
     });
-    terminal.keys("R");
+    terminal.acts("R");
     terminal.shows("recorded into roctop-recording-1");
     terminal.wait("no sign of it", |text| !text.contains("● REC"));
     terminal.keys(":diff roctop-recording-1\r");
     terminal.wait("the comparison", |text| {
         text.contains("VERDICT") && text.contains("compared with")
     });
-    terminal.keys("/dur>500us\r:export csv out\r");
+    terminal.keys("/dur>500us\r");
+    terminal.shows("filter: dur>500us");
+    terminal.line(":export csv out");
     terminal.shows("wrote out/");
-    terminal.keys("E");
+    terminal.acts("E");
     // The line that says so is shown for a while only.
     let has_all = || {
         let mut entries = std::fs::read_dir(&place).unwrap().flatten();
@@ -349,7 +353,7 @@ fn a_recording_is_made_from_the_screen_and_compared_and_exported_there() {
             .any(|entry| entry.path().join("summary.json").exists() && entry.path().to_string_lossy().contains("-all-"))
     };
     terminal.wait("all lists", |_| has_all());
-    terminal.keys(":save mine\r");
+    terminal.line(":save mine");
     terminal.shows("@mine is this filter from now on");
     assert_eq!(
         std::fs::read_to_string(place.join("config.toml")).unwrap(),

@@ -12,7 +12,7 @@ use roctop::ui::{Effect, Msg, Tab, update};
 
 /// Verdicts by name on the screen.
 fn verdicts(driven: &mut Driven) -> BTreeMap<String, String> {
-    let Effect::Export { bytes, .. } = driven.key(Key::Char('e')) else {
+    let Effect::Export { bytes, .. } = driven.acts('e') else {
         panic!("no export")
     };
     let text = String::from_utf8(bytes).expect("it is text");

@@ -87,7 +87,8 @@ fn counters_are_picked_by_name_and_the_program_is_run_again() {
     driven.typed("waves");
     driven.key(Key::Tab);
     assert!(driven.text().contains(":pmc SQ_WAVES"), "{}", driven.text());
-    assert_eq!(driven.key(Key::Enter), Effect::Count("SQ_WAVES".into()));
+    assert_eq!(driven.key(Key::Enter), Effect::None, "the program runs");
+    assert_eq!(driven.acts('r'), Effect::Count("SQ_WAVES".into()));
     // They are known now.
     assert_eq!(driven.key(Key::Char('p')), Effect::None);
 }

@@ -37,6 +37,8 @@ pub(crate) struct Driven {
     pub(crate) ui: Ui,
     pub(crate) snap: Arc<Snapshot>,
     pub(crate) theme: Theme,
+    /// The time that the state is told, ns: a second after each key and click.
+    clock: u64,
 }
 
 impl Driven {
@@ -47,11 +49,26 @@ impl Driven {
             ui,
             snap,
             theme: Theme::named("dark", Depth::C256).expect("a theme of this name is there"),
+            clock: 0,
         }
     }
 
     pub(crate) fn key(&mut self, key: Key) -> Effect {
-        update(&mut self.ui, &self.snap, Msg::Key(key))
+        self.reads(Msg::Key(key))
+    }
+
+    /// A message of what the terminal sent alone.
+    fn reads(&mut self, message: Msg) -> Effect {
+        self.clock += 1_000_000_000;
+        let (at, together) = (self.clock, 1);
+        self.message(Msg::Read { at, together });
+        self.message(message)
+    }
+
+    /// A key, and enter after it.
+    pub(crate) fn acts(&mut self, key: char) -> Effect {
+        assert_eq!(self.key(Key::Char(key)), Effect::None);
+        self.key(Key::Enter)
     }
 
     pub(crate) fn message(&mut self, message: Msg) -> Effect {
@@ -74,7 +91,7 @@ impl Driven {
     }
 
     fn mouse(&mut self, kind: MouseKind, (x, y): (u16, u16)) -> Effect {
-        update(&mut self.ui, &self.snap, Msg::Mouse(Mouse { kind, x, y }))
+        self.reads(Msg::Mouse(Mouse { kind, x, y }))
     }
 
     /// Presses and lets go where a text stands on the screen, in the first line below `row` that has it.

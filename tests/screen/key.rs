@@ -34,7 +34,10 @@ fn clicks_do_what_keys_do() {
     driven.click("▲ 6 alerts", 2);
     assert_eq!(driven.ui.tab, Tab::Alerts);
     driven.click("quit", 30);
+    assert_eq!(driven.click("detach", 3), Effect::None, "it is chosen");
     assert_eq!(driven.click("detach", 3), Effect::Detach);
+    driven.click("export", 30);
+    assert!(matches!(driven.click("write roctop-", 30), Effect::Export { .. }));
 }
 
 #[test]
@@ -200,10 +203,10 @@ fn help_is_searched_and_has_every_sign() {
 fn quitting_asks_only_while_the_program_runs() {
     let mut running = Driven::new(snapshot("training", Mode::Live, 5_000), (80, 24));
     assert_eq!(running.key(Key::Char('q')), Effect::None);
-    assert_eq!(running.key(Key::Char('d')), Effect::Detach);
+    assert_eq!(running.acts('d'), Effect::Detach);
     assert_eq!(running.key(Key::Ctrl('c')), Effect::Interrupt);
     assert_eq!(running.key(Key::Ctrl('c')), Effect::None, "the second one asks");
-    assert_eq!(running.key(Key::Char('k')), Effect::Signal(9));
+    assert_eq!(running.acts('k'), Effect::Signal(9));
     assert_eq!(running.key(Key::Ctrl('z')), Effect::Suspend);
     let mut ended = Driven::new(snapshot("killed", Mode::Live, 2_000), (80, 24));
     assert_eq!(ended.key(Key::Char('q')), Effect::Quit);

@@ -119,7 +119,7 @@ fn each_list_is_written_under_its_name() {
     for View { key, .. } in Tab::of_program().map(Tab::row) {
         driven.typed(&key.to_string());
         for _ in 0..3 {
-            let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {
+            let Effect::Export { name, bytes } = driven.acts('e') else {
                 panic!("no export")
             };
             let text = String::from_utf8(bytes).expect("it is text");
@@ -139,7 +139,7 @@ fn an_export_holds_the_rows_on_screen_in_base_units() {
     let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (80, 24));
     driven.typed("3/fwd_kernel");
     driven.key(Key::Enter);
-    let Effect::Export { name, bytes } = driven.key(Key::Char('e')) else {
+    let Effect::Export { name, bytes } = driven.acts('e') else {
         panic!("no export")
     };
     assert_eq!(name, "roctop-4242-kernels-20s.csv");
@@ -205,7 +205,7 @@ fn launches_of_a_kernel_are_listed_by_a_stretch_of_their_durations() {
     let slowest = driven.ui.stretch.expect("the slowest are selected");
     goldens.compare("training-launches-slowest-120x36", &driven.text());
     let listed = |driven: &mut Driven| {
-        let Effect::Export { bytes, .. } = driven.key(Key::Char('e')) else {
+        let Effect::Export { bytes, .. } = driven.acts('e') else {
             panic!("no export")
         };
         let text = String::from_utf8(bytes).expect("it is text");

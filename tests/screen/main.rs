@@ -13,6 +13,7 @@ mod filter;
 mod golden;
 mod job;
 mod key;
+mod keyboard;
 mod list;
 mod questions;
 mod random;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::Pane;
 use super::direction::Direction;
 use super::keymap::Action;
+use super::menu::{self, MenuKind};
 use super::prompt::Prompt;
 use super::time::Zoom;
 use super::track::Track;
 use super::widgets::table::Scene;
 use super::{
-    Effect, Popup, Since, Tab, Ui, columns, compare, escalation, export, jump, list, navigation, stretch, tab,
-    timeline_nav,
+    Effect, Popup, Since, Tab, Ui, columns, compare, escalation, export, jump, list, navigation, question, stretch,
+    tab, timeline_nav,
 };
 use roctop_model::query::Filter;
 use roctop_model::{LaneKey, Snapshot};
@@ -20,7 +21,14 @@ use roctop_trace::units::{self, Unit};
 /// An interrupt this soon after another is not meant as the first one.
 const SECOND_INTERRUPT_WITHIN: u64 = 10_000_000_000;
 
+/// Keys that come in one read look like a paste on a terminal that does not say so.
+pub(crate) const TOGETHER: &str = "keys that come all at once, as in a paste, do nothing outside of the screen";
+
 pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect {
+    if action.is_act() && ui.read.is_burst {
+        ui.say(latest, TOGETHER);
+        return Effect::None;
+    }
     let snap = ui.standing(latest);
     match action {
         Action::Show(tab) if !tab.is_there(latest) => {}
@@ -77,7 +85,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::FilterTo => narrow(ui, &snap, |term| term),
         Action::FilterOut => narrow(ui, &snap, |term| format!("!({term})")),
         Action::Pick => return pick(ui),
-        Action::Rest => return rest(ui, latest),
+        Action::Rest => rest(ui, latest),
         Action::Quantity => ui.prefs.quantity = ui.prefs.quantity.next(),
         Action::Mute => mute(ui, latest, &snap),
         Action::Command => ask(ui, ""),
@@ -93,22 +101,26 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Baseline => baseline(ui, snap),
         Action::Export => {
             let (name, bytes) = export::export_csv(ui, &snap);
-            return Effect::Export { name, bytes };
+            question::ask(ui, format!("write {name}"), Effect::Export { name, bytes });
         }
         Action::ExportAll => {
             let (name, files) = export::all(ui, &snap);
-            return Effect::ExportAll { name, files };
+            let text = format!("write {} files into {name}", files.len());
+            question::ask(ui, text, Effect::ExportAll { name, files });
         }
-        Action::Record => return Effect::Record,
-        Action::Picture => return Effect::Picture(export::stem(ui, &snap)),
+        Action::Record => return record(ui),
+        Action::Picture => {
+            let name = export::stem(ui, &snap);
+            question::ask(ui, format!("write {name}.svg, .ans and .txt"), Effect::Picture(name));
+        }
         Action::Copy => return copy(ui, &snap, tab::copied),
         Action::CopyName => return copy(ui, &snap, tab::copied_name),
         Action::Help => ui.popup = Some(Popup::Help(0)),
         Action::Hints => ui.prefs.bare ^= true,
         Action::Redraw => return Effect::Redraw,
         Action::Interrupt => return interrupt(ui, latest),
-        Action::Signals if latest.is_running() => ui.popup = Some(Popup::Signals),
-        Action::Type if latest.is_running() => begin_typing(ui, latest),
+        Action::Signals if latest.is_running() => menu::open(ui, MenuKind::Signals),
+        Action::Type if latest.is_running() => ask_to_type(ui, latest),
         Action::Signals | Action::Type => ui.say(latest, "the program does not run"),
         Action::Suspend => return Effect::Suspend,
         // Neither a job nor the program of a rank is this screen's to stop.
@@ -118,7 +130,7 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
                 && latest.is_running()
                 && ui.program.fate.is_none() =>
         {
-            ui.popup = Some(Popup::Quit);
+            menu::open(ui, MenuKind::Quit);
         }
         Action::Quit => return Effect::Quit,
     }
@@ -163,14 +175,22 @@ fn pause(ui: &mut Ui, snap: Arc<Snapshot>) {
     }
 }
 
-/// Counters rest, or count again.
-fn rest(ui: &mut Ui, latest: &Snapshot) -> Effect {
+/// Asks for a recording, whose name is found outside, or for its end.
+fn record(ui: &mut Ui) -> Effect {
+    let Some(place) = &ui.recording else {
+        return Effect::NameRecording;
+    };
+    let text = format!("end the recording {place}");
+    question::ask(ui, text, Effect::Record(None));
+    Effect::None
+}
+
+/// Asks whether counters are to rest, or to count again.
+fn rest(ui: &mut Ui, latest: &Snapshot) {
     match tab::counters::switched(latest) {
-        Ok(rest) => Effect::Rest(rest),
-        Err(why) => {
-            ui.say(latest, why);
-            Effect::None
-        }
+        Ok(true) => question::ask(ui, "pause counting".into(), Effect::Rest(true)),
+        Ok(false) => question::ask(ui, "count again".into(), Effect::Rest(false)),
+        Err(why) => ui.say(latest, why),
     }
 }
 
@@ -203,29 +223,35 @@ fn baseline(ui: &mut Ui, snap: Arc<Snapshot>) {
     ui.compare.chosen = None;
 }
 
-/// From now on keys are the program's.
-fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
+/// Asks whether keys are to go to the program, if they can.
+fn ask_to_type(ui: &mut Ui, latest: &Snapshot) {
     if ui.prefs.detached.attached {
         return ui.say(latest, "the program's terminal is with the roctop that started it");
     }
     if ui.prefs.detached.is_piped {
         return ui.say(latest, "the program has a pipe in place of a terminal (--app-io pipe)");
     }
+    question::ask_to_type(ui);
+}
+
+/// From now on keys are the program's.
+pub(super) fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
+    if !latest.is_running() {
+        return ui.say(latest, "the program does not run");
+    }
     ui.program.typing = true;
     ui.show(Tab::Log);
     ui.log.scrolled = 0;
 }
 
-/// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next.
+/// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next. Those that
+/// come together with other keys say nothing.
 fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if !latest.is_running() {
         return Effect::Quit;
     }
-    if ui
-        .program
-        .interrupted
-        .is_some_and(|at| latest.now.saturating_sub(at) < SECOND_INTERRUPT_WITHIN)
-    {
+    let is_second = |at| latest.now.saturating_sub(at) < SECOND_INTERRUPT_WITHIN;
+    if ui.program.interrupted.is_some_and(is_second) && !ui.read.is_burst {
         ui.program.interrupted = None;
         escalation::begin(ui, latest);
         return Effect::None;

@@ -1,7 +1,8 @@
 //! What happens to a program that goes on after it was interrupted: it is asked, and at last killed, and the user sees when.
 //! Pure.
 
-use super::{Effect, Popup, Ui};
+use super::menu::{self, MenuKind};
+use super::{Effect, Ui};
 use roctop_model::Snapshot;
 use roctop_trace::item::Nanos;
 use roctop_trace::units;
@@ -22,7 +23,7 @@ pub(super) fn begin(ui: &mut Ui, latest: &Snapshot) {
         signal: TERM,
         due: latest.now.saturating_add(ui.prefs.grace),
     });
-    ui.popup = Some(Popup::Interrupted);
+    menu::open(ui, MenuKind::Interrupted);
 }
 
 /// The next signal, at once: SIGTERM, then SIGKILL.
@@ -38,8 +39,12 @@ pub(super) fn send(ui: &mut Ui, latest: &Snapshot, signal: i32) -> Effect {
             signal: KILL,
             due: latest.now.saturating_add(ui.prefs.grace),
         });
+        // The menu is about the next signal now, and nothing of it is chosen.
+        if menu::is_open(ui, &MenuKind::Interrupted) {
+            menu::open(ui, MenuKind::Interrupted);
+        }
     } else {
-        (ui.program.escalation, ui.popup) = (None, None);
+        wait(ui);
     }
     Effect::Signal(signal)
 }
@@ -51,7 +56,7 @@ pub(super) fn wait(ui: &mut Ui) {
 
 /// Time goes on.
 pub(super) fn tick(ui: &mut Ui, latest: &Snapshot) -> Effect {
-    if ui.popup == Some(Popup::Interrupted) && !latest.is_running() {
+    if menu::is_open(ui, &MenuKind::Interrupted) && !latest.is_running() {
         wait(ui);
     }
     match ui.program.escalation {
@@ -84,13 +89,22 @@ mod tests {
         })
     }
 
+    /// A key alone, at a moment in ms.
+    fn press(ui: &mut Ui, when: u64, key: Key) -> Effect {
+        let read = Msg::Read {
+            at: when * 1_000_000,
+            together: 1,
+        };
+        update(ui, &at(when), read);
+        update(ui, &at(when), Msg::Key(key))
+    }
+
     fn interrupted_twice() -> Ui {
         let mut ui = Ui::new(roctop_model::Mode::Live);
-        let interrupt = |ui: &mut Ui, when| update(ui, &at(when), Msg::Key(Key::Ctrl('c')));
-        assert_eq!(interrupt(&mut ui, 1000), Effect::Interrupt);
+        assert_eq!(press(&mut ui, 1000, Key::Ctrl('c')), Effect::Interrupt);
         assert_eq!(ui.popup, None, "the first one is the program's alone");
-        assert_eq!(interrupt(&mut ui, 2000), Effect::None);
-        assert_eq!(ui.popup, Some(Popup::Interrupted));
+        assert_eq!(press(&mut ui, 2000, Key::Ctrl('c')), Effect::None);
+        assert!(menu::is_open(&ui, &MenuKind::Interrupted));
         ui
     }
 
@@ -119,16 +133,27 @@ mod tests {
 
     #[test]
     fn waiting_or_hurrying_is_obeyed() {
-        for key in [Key::Char('w'), Key::Char('c'), Key::Esc] {
+        for key in [Key::Char('w'), Key::Enter, Key::Esc] {
             let mut ui = interrupted_twice();
-            assert_eq!(update(&mut ui, &at(3000), Msg::Key(key)), Effect::None);
+            assert_eq!(press(&mut ui, 3000, key), Effect::None);
             assert_eq!(update(&mut ui, &at(60_000), Msg::Tick), Effect::None, "{key}");
             assert_eq!(ui.popup, None);
         }
         let mut ui = interrupted_twice();
-        let again = Msg::Key(Key::Ctrl('c'));
-        assert_eq!(update(&mut ui, &at(2100), again.clone()), Effect::Signal(15));
-        assert_eq!(update(&mut ui, &at(2200), again), Effect::Signal(9));
+        let again = Key::Ctrl('c');
+        assert_eq!(press(&mut ui, 2299, again), Effect::None, "the menu is new");
+        assert_eq!(press(&mut ui, 2300, again), Effect::Signal(15));
+        assert_eq!(press(&mut ui, 2599, again), Effect::None);
+        assert_eq!(press(&mut ui, 2600, again), Effect::Signal(9));
+    }
+
+    #[test]
+    fn what_was_chosen_is_no_longer_when_the_next_signal_is_another() {
+        let mut ui = interrupted_twice();
+        assert_eq!(press(&mut ui, 3000, Key::Char('t')), Effect::None);
+        assert_eq!(update(&mut ui, &at(12_000), Msg::Tick), Effect::Signal(15));
+        assert_eq!(press(&mut ui, 13_000, Key::Enter), Effect::None);
+        assert_eq!(update(&mut ui, &at(60_000), Msg::Tick), Effect::None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The terminal is read by ourselves, not by a library: keys come from the controlling terminal while the standard input
 //! belongs to the program that is watched.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 /// A key, with its modifiers folded in.
@@ -153,12 +154,29 @@ pub enum Input {
     Key(Key),
     /// The mouse.
     Mouse(Mouse),
+    /// A text that was pasted, of a terminal that says so.
+    Paste(String),
+}
+
+impl Input {
+    /// Whether somebody pressed something.
+    const fn is_press(&self) -> bool {
+        match self {
+            Self::Key(_) => true,
+            Self::Mouse(mouse) => matches!(mouse.kind, MouseKind::Press),
+            Self::Bytes(_) | Self::Background { .. } | Self::Paste(_) => false,
+        }
+    }
 }
 
 /// Turns bytes into keys; a sequence may come in pieces.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    inputs: VecDeque<Input>,
+    together: usize,
+    /// A paste that has begun and not ended.
+    paste: Option<Vec<u8>>,
     /// The terminal was asked something; until it has answered, `ESC ]` begins an answer and is no key with Alt.
     asked: bool,
 }
@@ -166,10 +184,26 @@ pub struct Decoder {
 /// A sequence longer than this is no key.
 const MAX_SEQUENCE: usize = 64;
 
+/// What stands about a paste.
+const PASTE_BEGIN: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+/// The longest paste that is kept, bytes; what is longer fits no line.
+const MAX_PASTE: usize = 64 << 10;
+
 impl Decoder {
-    /// Takes what was read.
+    /// Takes what was read at once.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+        while let Some(input) = self.decode(false) {
+            self.inputs.push_back(input);
+        }
+        let pressed = self.inputs.iter().filter(|input| input.is_press()).count();
+        self.together = pressed + usize::from(self.is_waiting());
+    }
+
+    /// How many keys and clicks were read at once with the next input.
+    pub const fn together(&self) -> usize {
+        self.together
     }
 
     /// The terminal was asked something.
@@ -184,12 +218,54 @@ impl Decoder {
 
     /// Whether a sequence has begun that is not whole.
     pub fn is_waiting(&self) -> bool {
-        !self.bytes.is_empty()
+        self.paste.is_none() && !self.bytes.is_empty()
+    }
+
+    /// Whether a paste has begun that has not ended.
+    pub const fn is_pasting(&self) -> bool {
+        self.paste.is_some()
+    }
+
+    /// The end of a paste is lost: it has what has come.
+    pub fn end_paste(&mut self) {
+        self.feed(PASTE_END);
     }
 
     /// The next input. `last` says that nothing will follow soon, so that an escape alone is the escape key.
     pub fn next(&mut self, last: bool) -> Option<Input> {
+        let next = self.inputs.pop_front();
+        if next.is_some() || !last {
+            return next;
+        }
+        self.together = 1;
+        self.decode(true)
+    }
+
+    /// The rest of a paste; none when its end has not come.
+    fn pasted(&mut self, mut paste: Vec<u8>) -> Option<Input> {
+        let end = self.bytes.windows(PASTE_END.len()).position(|bytes| bytes == PASTE_END);
+        // The end may come in pieces.
+        let known = end.unwrap_or_else(|| self.bytes.len().saturating_sub(PASTE_END.len() - 1));
+        let room = MAX_PASTE.saturating_sub(paste.len());
+        paste.extend(self.bytes.drain(..known).take(room));
+        if end.is_none() {
+            self.paste = Some(paste);
+            return None;
+        }
+        self.bytes.drain(..PASTE_END.len());
+        Some(Input::Paste(String::from_utf8_lossy(&paste).into_owned()))
+    }
+
+    fn decode(&mut self, last: bool) -> Option<Input> {
         while !self.bytes.is_empty() {
+            if let Some(paste) = self.paste.take() {
+                return self.pasted(paste);
+            }
+            if self.bytes.starts_with(PASTE_BEGIN) {
+                self.bytes.drain(..PASTE_BEGIN.len());
+                self.paste = Some(Vec::new());
+                continue;
+            }
             if self.asked && self.bytes.starts_with(b"\x1b]") {
                 let Some((used, input)) = answer(&self.bytes) else {
                     if self.bytes.len() <= MAX_SEQUENCE {
@@ -415,6 +491,56 @@ mod tests {
         decoder.feed(b"~");
         assert_eq!(decoder.next(false), Some(Input::Key(Key::PageDown)));
         assert!(!decoder.is_waiting());
+    }
+
+    #[test]
+    fn a_paste_is_one_text_however_it_comes() {
+        let bytes = "j\x1b[200~next é\x1b[A\r\x03\x1b[200~\x1b[201~k".as_bytes();
+        let text = "next é\x1b[A\r\x03\x1b[200~";
+        let j = |c| Input::Key(Key::Char(c));
+        for size in 1..=bytes.len() {
+            let mut decoder = Decoder::default();
+            let mut found = Vec::new();
+            for piece in bytes.chunks(size) {
+                decoder.feed(piece);
+                found.extend(std::iter::from_fn(|| decoder.next(false)));
+            }
+            assert_eq!(found, [j('j'), Input::Paste(text.into()), j('k')], "{size}");
+            assert!(!decoder.is_pasting() && !decoder.is_waiting());
+        }
+        // One without an end is what has come; one that is longer than any line is cut.
+        let mut decoder = Decoder::default();
+        decoder.feed(b"\x1b[200~lost\x1b[20");
+        assert_eq!((decoder.next(true), decoder.is_pasting()), (None, true));
+        decoder.end_paste();
+        assert_eq!(decoder.next(false), Some(Input::Paste("lost\x1b[20".into())));
+        decoder.feed(PASTE_BEGIN);
+        for _ in 0..100 {
+            decoder.feed(&[b'x'; 1000]);
+        }
+        decoder.end_paste();
+        assert!(matches!(decoder.next(false), Some(Input::Paste(text)) if text.len() == MAX_PASTE));
+        assert_eq!(decoder.next(true), None);
+    }
+
+    #[test]
+    fn keys_that_come_at_once_are_counted() {
+        let mut decoder = Decoder::default();
+        let mut together = |bytes: &[u8]| {
+            decoder.feed(bytes);
+            let count = decoder.together();
+            while decoder.next(true).is_some() {}
+            count
+        };
+        assert_eq!(together(b"e"), 1);
+        assert_eq!(together(b"\x1b[A"), 1);
+        assert_eq!(together("é".as_bytes()), 1);
+        assert_eq!(together(b"e\r"), 2);
+        assert_eq!(together(b"\x1be"), 2);
+        assert_eq!(together(b"e\x1b"), 2);
+        assert_eq!(together(b"\x1b[<0;5;3M\x1b[<0;5;3m"), 1);
+        assert_eq!(together(b"\x1b[200~exit\x1b[201~"), 0);
+        assert_eq!(together(b"\x1b"), 1);
     }
 
     #[test]

@@ -147,6 +147,25 @@ pub enum Action {
     Quit,
 }
 
+impl Action {
+    /// Whether it acts outside of the screen: on the program, on files. It then waits for enter, and its key does nothing
+    /// when it comes together with others. Ctrl-c is the exception: it interrupts at once.
+    pub const fn is_act(self) -> bool {
+        matches!(
+            self,
+            Self::Export
+                | Self::ExportAll
+                | Self::Picture
+                | Self::Record
+                | Self::Pick
+                | Self::Rest
+                | Self::Signals
+                | Self::Type
+                | Self::Quit
+        )
+    }
+}
+
 /// Where a key is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

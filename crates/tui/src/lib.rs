@@ -19,12 +19,14 @@ pub mod key;
 pub mod keymap;
 mod launches;
 mod list;
+pub mod menu;
 mod message;
 mod mouse;
 mod navigation;
 pub mod palette;
 pub mod picture;
 pub mod prompt;
+mod question;
 mod relation;
 pub mod run;
 pub mod screen;
@@ -65,8 +67,10 @@ use self::escalation::Escalation;
 use self::hit_map::HitMap;
 use self::keymap::Keys;
 use self::launches::Launches;
+use self::menu::Menu;
 use self::navigation::NavigationHistory;
 use self::prompt::{Asks, Prompt};
+use self::question::Question;
 use self::relation::Kind;
 use self::source_text::SourceText;
 use self::stretch::Stretch;
@@ -124,18 +128,22 @@ impl NameForm {
 }
 
 /// Something in front of the view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Popup {
     /// All keys; first line shown.
     Help(u16),
-    /// What to do with the program.
-    Quit,
-    /// A signal for the program.
-    Signals,
     /// Which columns the list has.
     Columns,
-    /// The program was interrupted twice: what comes next, and when.
-    Interrupted,
+    /// What can be done to the program.
+    Menu(Menu),
+}
+
+/// When the terminal was read last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    at: Nanos,
+    /// Several keys came at once.
+    is_burst: bool,
 }
 
 /// What is looked for in the help.
@@ -343,6 +351,9 @@ pub struct Ui {
     pub prompt: Option<Prompt>,
     /// In front.
     pub popup: Option<Popup>,
+    /// What waits for enter.
+    pub question: Option<Question>,
+    read: Read,
     /// What is looked for in the help.
     pub help: HelpSearch,
     /// The program's output.
@@ -575,7 +586,7 @@ pub fn view(ui: &Ui, latest: &Snapshot, theme: &Theme, buffer: &mut Buffer) {
         footer::prompt::list(&mut canvas, body, &scene, prompt);
     }
     ui.tables.iter().for_each(|table| table.kept.drawn());
-    if let Some(shown) = ui.popup {
+    if let Some(shown) = &ui.popup {
         popup::draw(
             &mut canvas,
             Rect {

@@ -12,10 +12,19 @@ use roctop_trace::item::Nanos;
 /// What can happen.
 #[derive(Clone, Debug)]
 pub enum Msg {
+    /// The terminal was read: the keys and clicks that follow came then.
+    Read {
+        /// When.
+        at: Nanos,
+        /// How many keys and clicks came at once.
+        together: usize,
+    },
     /// A key.
     Key(Key),
     /// The mouse.
     Mouse(Mouse),
+    /// A text was pasted, and the terminal says so.
+    Paste(String),
     /// The terminal has another size now.
     Resize(u16, u16),
     /// A word to the user.
@@ -26,6 +35,8 @@ pub enum Msg {
     Recording(Option<String>, String),
     /// The names of all counters, for completion.
     Counters(Arc<[String]>),
+    /// A recording can be made there.
+    NameRecording(String),
     /// Who ended the program.
     Fate(String),
     /// Lines of source files were read; those that are missing cannot be read.
@@ -100,8 +111,10 @@ pub enum Effect {
         /// The filter.
         filter: String,
     },
-    /// Begin or end a recording.
-    Record,
+    /// Propose a name for a recording.
+    NameRecording,
+    /// Begin a recording of this name, or end the one that is made.
+    Record(Option<String>),
     /// Read this window back from the recording; none: nothing is to be read any more.
     Recall(Option<Window>),
     /// Count what passes this filter in the whole recording; none: nothing is to be counted any more.

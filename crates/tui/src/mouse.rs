@@ -49,6 +49,11 @@ fn time_at(area: Rect, x: u16, from: Nanos, width: u64) -> Nanos {
     from.saturating_add(width.saturating_mul(u64::from(x.saturating_sub(area.x))))
 }
 
+/// Whether something stands in front of the view.
+fn is_covered(ui: &Ui) -> bool {
+    ui.popup.is_some() || ui.question.is_some() || ui.prompt.is_some()
+}
+
 fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     let snap = ui.standing(latest);
     ui.pressed = Some((mouse.x, mouse.y));
@@ -56,7 +61,7 @@ fn press(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
         return Effect::None;
     };
     // What stands in front takes clicks on itself only.
-    if (ui.popup.is_some() || ui.prompt.is_some()) && !matches!(hit, Hit::Press(_)) {
+    if is_covered(ui) && !matches!(hit, Hit::Press(_)) {
         return Effect::None;
     }
     match hit {
@@ -115,7 +120,7 @@ fn release(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     let (pressed, released) = (ui.hits.at(x, y), ui.hits.at(mouse.x, mouse.y));
     if let (Some((_, Hit::Durations(a, b))), Some((_, Hit::Durations(c, d)))) = (pressed, released) {
         let is_of_kernel = matches!(ui.tab, Tab::Kernels | Tab::Launches);
-        if is_of_kernel && ui.popup.is_none() && ui.prompt.is_none() {
+        if is_of_kernel && !is_covered(ui) {
             let snap = ui.standing(latest);
             stretch::drag(ui, &snap, a.min(c), b.max(d));
         }
@@ -124,7 +129,7 @@ fn release(ui: &mut Ui, latest: &Arc<Snapshot>, mouse: Mouse) -> Effect {
     let Some((area, Hit::Time(_, from, width))) = pressed else {
         return Effect::None;
     };
-    if ui.popup.is_some() || ui.prompt.is_some() || x.abs_diff(mouse.x) < 2 {
+    if is_covered(ui) || x.abs_diff(mouse.x) < 2 {
         return Effect::None;
     }
     let snap = ui.standing(latest);

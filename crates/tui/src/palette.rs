@@ -8,7 +8,7 @@ pub(crate) use self::command::run;
 use self::setting::SETTINGS;
 use std::sync::Arc;
 
-use super::keymap::{self, Binding, KEYMAP, Scope, is_valid};
+use super::keymap::{self, Action, Binding, KEYMAP, Scope, is_valid};
 use super::theme::BUILT_IN;
 use super::track::Layout;
 use super::{Effect, Grouping, NameForm, Pane, SiteGrouping, Tab, Ui};
@@ -206,14 +206,24 @@ pub(crate) fn accept(ui: &mut Ui, latest: &Arc<Snapshot>, typed: &str, chosen: u
     let line = match candidate {
         Some(line) if is_choice || chosen > 0 => {
             // What cannot be taken back is written out first.
-            if !line.wants.is_empty() || FINAL.contains(&line.line.as_str()) {
+            if !line.wants.is_empty() || FINAL.contains(&first(&line.line)) {
                 return Accepted::Wants(line.clone().completed());
             }
             line.line.clone()
         }
         _ => typed.trim_end().to_string(),
     };
+    let is_act = FINAL.contains(&first(&line)) || keymap::named(ui.tab, first(&line)).is_some_and(Action::is_act);
+    if is_act && ui.read.is_burst {
+        return Accepted::Refused(format!(
+            "enter came together with other keys: press it again to do {line}"
+        ));
+    }
     run(ui, latest, &line).map_or_else(Accepted::Refused, Accepted::Done)
+}
+
+fn first(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
 }
 
 /// Whether a command or an action of this view has this name.
@@ -221,8 +231,19 @@ fn is_command(ui: &Ui, name: &str) -> bool {
     COMMANDS.iter().any(|command| command.0 == name) || keymap::named(ui.tab, name).is_some() || name == "q"
 }
 
-/// Commands that end the program or the screen.
-const FINAL: [&str; 5] = ["q!", "quit", "detach", "interrupt", "rerun"];
+/// Commands that act outside of the screen without a further question.
+const FINAL: [&str; 10] = [
+    "q",
+    "q!",
+    "quit",
+    "detach",
+    "interrupt",
+    "signal",
+    "rerun",
+    "pmc",
+    "save",
+    "export",
+];
 
 /// Commands that take one of some words.
 const CHOICES: [&str; 7] = ["view", "group", "lanes", "names", "signal", "theme", "set"];
@@ -297,6 +318,8 @@ const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("KILL", 9), ("STOP
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::menu::{self, MenuKind};
+    use roctop_trace::item::Exit;
     use roctop_trace::units::Unit;
 
     #[test]
@@ -329,8 +352,12 @@ mod tests {
             assert!(run(&mut ui, &latest, wrong).is_err(), "{wrong}");
         }
         assert_eq!(run(&mut ui, &latest, "theme light"), Ok(Effect::Theme("light".into())));
-        assert_eq!(run(&mut ui, &latest, "rerun"), Ok(Effect::Rerun));
-        assert_eq!(run(&mut ui, &latest, "pmc A B"), Ok(Effect::Count("A B".into())));
+        let ended = Arc::new(Snapshot {
+            ended: Some(Exit::Code(0)),
+            ..Snapshot::default()
+        });
+        assert_eq!(run(&mut ui, &ended, "rerun"), Ok(Effect::Rerun));
+        assert_eq!(run(&mut ui, &ended, "pmc A B"), Ok(Effect::Count("A B".into())));
         assert!(run(&mut ui, &latest, "pmc").is_err());
         ui.counters = ["SQ_WAVES".to_string(), "TCC_HIT".into()].into();
         assert_eq!(candidates(&ui, &latest, "pmc tcc")[0].line, "pmc TCC_HIT");
@@ -386,8 +413,16 @@ mod tests {
         assert!(matches!(accept(&mut ui, &latest, "gro", 0), Accepted::Wants(line) if line == "group "));
         assert!(matches!(
             accept(&mut ui, &latest, "rerun", 0),
-            Accepted::Done(Effect::Rerun)
+            Accepted::Done(Effect::None)
         ));
+        assert!(menu::is_open(&ui, &MenuKind::Rerun(Effect::Rerun)));
+        // What cannot be taken back is written out before it is done.
+        for (typed, whole) in [("signal t", "signal INT"), ("det", "detach"), ("exp", "export ")] {
+            match accept(&mut ui, &latest, typed, 0) {
+                Accepted::Wants(line) => assert_eq!(line, whole, "{typed}"),
+                other => panic!("{typed}: {other:?}"),
+            }
+        }
         for (typed, why) in [
             ("exprot csv", "no command exprot; did you mean export?"),
             ("view nothing", "no view nothing"),

@@ -7,6 +7,15 @@ use roctop_model::query::{self, Filter};
 /// The longest filter that can be typed, characters.
 const MAX_LINE: usize = 500;
 
+/// Why a paste is not taken.
+pub(crate) const NO_PASTE: &str = "a paste is text for a prompt: press / or : first";
+
+/// A text that was pasted, as one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let parts: Vec<&str> = text.split(char::is_control).filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
 /// What a line is to become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asks {
@@ -100,6 +109,15 @@ impl Prompt {
         }
     }
 
+    /// A text comes in at the cursor; changes `filter` as soon as the line is one.
+    pub fn paste(&mut self, text: &str, presets: &[(String, String)], filter: &mut Filter) {
+        let length = self.text.len();
+        let room = MAX_LINE.saturating_sub(length);
+        self.text.splice(self.cursor..self.cursor, text.chars().take(room));
+        self.cursor += self.text.len() - length;
+        self.changed(length, presets, filter);
+    }
+
     /// A key was typed; changes `filter` as soon as the line is one. `presets` are saved filters: names and filters.
     pub fn key(&mut self, key: Key, history: &[String], presets: &[(String, String)], filter: &mut Filter) -> Typed {
         let length = self.text.len();
@@ -136,15 +154,19 @@ impl Prompt {
             Key::Down => self.recall(history, Direction::On),
             _ => {}
         }
-        if self.asks == Asks::Command {
-            self.error = None;
-            if self.text.len() != length {
-                self.chosen = 0;
-            }
-            return Typed::On;
-        }
-        self.check(presets, filter);
+        self.changed(length, presets, filter);
         Typed::On
+    }
+
+    /// The line, which had this length, may have changed.
+    fn changed(&mut self, length: usize, presets: &[(String, String)], filter: &mut Filter) {
+        if self.asks != Asks::Command {
+            return self.check(presets, filter);
+        }
+        self.error = None;
+        if self.text.len() != length {
+            self.chosen = 0;
+        }
     }
 
     /// The line becomes another command.

@@ -58,6 +58,8 @@ pub enum LoopControl {
     Theme(Box<Theme>),
     /// It goes on with these numbers to compare with.
     Baseline(Arc<Snapshot>),
+    /// It goes on; a recording can be made there.
+    NameRecording(String),
     /// It goes on; a recording is written there, or no longer, with a message to the user.
     Recording(Option<String>, String),
     /// It goes on; who ended the program is known.

@@ -12,6 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use ratatui::buffer::Buffer;
+use roctop_trace::clocks::boottime;
+use roctop_trace::item::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{self, OptionalActions, Termios};
 
@@ -23,6 +25,11 @@ use super::theme::Theme;
 /// How long the rest of an escape sequence may take, ms: it comes in the same packet, and after Escape the user waits for this
 /// (tmux 3.5 waits as long).
 const SEQUENCE: u64 = 10;
+
+/// A read ends after so many bytes, however many follow.
+const MAX_READ: usize = 64 << 10;
+/// How long the rest of a paste may take, ns; its end may be lost on the way, and keys are to be keys again.
+const PASTE: Nanos = 1_000_000_000;
 
 /// What must be put back, also by the panic hook.
 struct Before {
@@ -59,6 +66,8 @@ pub struct Screen {
     frames: Frames,
     decoder: Decoder,
     is_raw: bool,
+    /// When the terminal was read last.
+    read: Nanos,
     /// Bytes written so far.
     pub written: u64,
 }
@@ -79,6 +88,7 @@ impl Screen {
             before,
             decoder: Decoder::default(),
             is_raw: false,
+            read: 0,
             written: 0,
         };
         screen.enter()?;
@@ -113,7 +123,7 @@ impl Screen {
         termios::tcsetattr(&self.tty, OptionalActions::Now, &raw)?;
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.before.clone());
         self.tty.write_all(&sequence::enter())?;
-        self.ask_for_mouse()?;
+        self.ask_for_input()?;
         self.redraw();
         Ok(())
     }
@@ -124,19 +134,25 @@ impl Screen {
         self.before.put_back();
     }
 
-    /// From now on input is bytes and not keys, and clicks are the terminal's own; or keys and clicks again.
+    /// From now on input is bytes and not keys, and clicks are the terminal's own; or keys, clicks and pastes again.
     pub fn set_raw(&mut self, raw: bool) -> io::Result<()> {
         if self.is_raw != raw {
             self.is_raw = raw;
-            self.ask_for_mouse()?;
+            self.ask_for_input()?;
         }
         Ok(())
     }
 
-    fn ask_for_mouse(&mut self) -> io::Result<()> {
+    fn ask_for_input(&mut self) -> io::Result<()> {
         let is_wanted = !self.options.no_mouse && !self.is_raw;
-        self.tty
-            .write_all(if is_wanted { sequence::MOUSE } else { sequence::NO_MOUSE })
+        // A program that is typed to gets the text alone: whether it knows the marks is not known.
+        let paste = if self.is_raw {
+            sequence::NO_PASTE
+        } else {
+            sequence::PASTE
+        };
+        let mouse = if is_wanted { sequence::MOUSE } else { sequence::NO_MOUSE };
+        self.tty.write_all(&[mouse, paste].concat())
     }
 
     /// Hands a text to the clipboard of the terminal (OSC 52), which may be far away.
@@ -144,11 +160,6 @@ impl Screen {
         let bytes = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
         self.written += bytes.len() as u64;
         self.tty.write_all(bytes.as_bytes())
-    }
-
-    /// What is on the screen.
-    pub fn shown(&self) -> &Buffer {
-        self.frames.shown()
     }
 
     /// Columns and rows.
@@ -197,15 +208,13 @@ impl Screen {
             (timeout, waker::event())
         };
         if !self.readable(wait, waker)? {
+            if self.decoder.is_pasting() && boottime().saturating_sub(self.read) > PASTE {
+                self.decoder.end_paste();
+            }
             return Ok(self.decoder.next(true));
         }
-        let mut bytes = [0u8; 1024];
-        match rustix::io::read(&self.tty, &mut bytes) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => self.decoder.feed(&bytes[..count]),
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let bytes = self.read()?;
+        self.decoder.feed(&bytes);
         if let Some(input) = self.decoder.next(false) {
             return Ok(Some(input));
         }
@@ -216,17 +225,35 @@ impl Screen {
         Ok(None)
     }
 
+    /// When the last input was read, and how many keys and clicks came with it.
+    pub const fn last_read(&self) -> (Nanos, usize) {
+        (self.read, self.decoder.together())
+    }
+
+    /// All bytes that are there: a buffer that was filled leaves a rest, which came with it.
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        self.read = boottime();
+        let mut all = Vec::new();
+        let mut bytes = [0u8; 1024];
+        loop {
+            let count = match rustix::io::read(&self.tty, &mut bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => count,
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            all.extend_from_slice(&bytes[..count]);
+            if count < bytes.len() || all.len() > MAX_READ || !self.readable(0, None)? {
+                return Ok(all);
+            }
+        }
+    }
+
     /// The next bytes as they come.
     fn bytes(&mut self, timeout: u64) -> io::Result<Option<Input>> {
         let mut bytes = self.decoder.rest();
         if bytes.is_empty() && self.readable(timeout, waker::event())? {
-            let mut buffer = [0u8; 1024];
-            match rustix::io::read(&self.tty, &mut buffer) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-                Err(error) => return Err(error.into()),
-            }
+            bytes = self.read()?;
         }
         Ok((!bytes.is_empty()).then_some(Input::Bytes(bytes)))
     }

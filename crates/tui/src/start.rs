@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 
 use super::Marks;
 use super::key::{Key, Mouse, MouseKind};
-use super::prompt::{Prompt, Typed};
+use super::prompt::{self, Prompt, Typed};
 use roctop_model::gauges::Gauges;
 use roctop_model::query::{self, Filter};
 use roctop_trace::gauge::Device;
@@ -142,6 +142,8 @@ pub struct Start {
     line: Option<Line>,
     history: Vec<String>,
     is_help: bool,
+    /// Several keys came at once.
+    is_burst: bool,
     said: Option<String>,
     clicks: RefCell<Vec<(Rect, Click)>>,
 }
@@ -194,9 +196,39 @@ impl Start {
         self.line = Some(Line { wanted, prompt });
     }
 
+    /// The terminal was read; so many keys and clicks came at once.
+    pub const fn read(&mut self, together: usize) {
+        self.is_burst = together > 1;
+    }
+
     /// A key was typed.
     pub fn key(&mut self, key: Key) -> StartAction {
-        self.said = None;
+        let chosen = self.on_key(key);
+        match chosen {
+            StartAction::None | StartAction::Redraw | StartAction::Suspend | StartAction::Quit => chosen,
+            _ if self.is_burst => {
+                self.refuse(
+                    &chosen,
+                    "keys came all at once, as in a paste: press the last one again",
+                );
+                StartAction::None
+            }
+            _ => chosen,
+        }
+    }
+
+    /// A text was pasted, and the terminal says so.
+    pub fn paste(&mut self, text: &str) {
+        match &mut self.line {
+            Some(line) => line.prompt.paste(&prompt::one_line(text), &[], &mut Filter::default()),
+            None => self.say("a paste is text for a line: press n or o first"),
+        }
+    }
+
+    fn on_key(&mut self, key: Key) -> StartAction {
+        if !self.is_burst {
+            self.said = None;
+        }
         if let Some(line) = self.line.take() {
             return self.type_into(line, key);
         }
@@ -341,6 +373,26 @@ mod tests {
         typed(&mut start, "n");
         start.key(Key::Esc);
         assert_eq!(start.key(Key::Char('q')), StartAction::Quit);
+    }
+
+    #[test]
+    fn keys_that_come_at_once_and_pastes_start_nothing() {
+        let mut start = Start::new(Marks::Blocks);
+        start.sessions(1, vec![session("10")]);
+        start.read(2);
+        for key in [Key::Char('d'), Key::Enter] {
+            assert_eq!(start.key(key), StartAction::None);
+            assert!(start.said.is_some());
+        }
+        typed(&mut start, "nrm -r x");
+        assert_eq!(start.key(Key::Enter), StartAction::None);
+        start.read(1);
+        assert_eq!(start.key(Key::Enter), StartAction::Run("rm -r x".into()));
+        start.paste("d\n");
+        assert!(start.said.is_some());
+        typed(&mut start, "n./a ");
+        start.paste("-n\t4\r\n");
+        assert_eq!(start.key(Key::Enter), StartAction::Run("./a -n 4".into()));
     }
 
     #[test]

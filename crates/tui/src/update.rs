@@ -7,10 +7,11 @@ use super::ask;
 use super::direction::Direction;
 use super::key::Key;
 use super::keymap::{self, Action};
+use super::menu::{self, MenuKind};
 use super::navigation::{self, Location};
 use super::palette::Accepted;
-use super::prompt::{Asks, Typed};
-use super::{Effect, HelpSearch, Msg, Popup, Tab, Ui, columns, escalation, mouse, palette, tab};
+use super::prompt::{self, Asks, Typed};
+use super::{Effect, HelpSearch, Msg, Popup, Read, Tab, Ui, columns, escalation, mouse, palette, question, tab};
 use roctop_model::{Snapshot, query};
 
 /// The byte that ends typing to the program: ctrl-].
@@ -48,6 +49,11 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             ui.counters = names;
             Effect::None
         }
+        Msg::NameRecording(name) => {
+            let text = format!("record into {name}");
+            question::ask(ui, text, Effect::Record(Some(name)));
+            Effect::None
+        }
         Msg::Source(lines) => {
             ui.source.add(lines);
             Effect::None
@@ -81,6 +87,12 @@ pub fn update(ui: &mut Ui, latest: &Arc<Snapshot>, msg: Msg) -> Effect {
             escalation::tick(ui, latest)
         }
         Msg::Typed(bytes) => typed(ui, latest, bytes),
+        Msg::Read { at, together } => {
+            let is_burst = together > 1;
+            ui.read = Read { at, is_burst };
+            Effect::None
+        }
+        Msg::Paste(text) => paste(ui, latest, &text),
         Msg::Key(key) => {
             // The user goes elsewhere.
             ui.at = None;
@@ -99,9 +111,15 @@ fn from_place(ui: &mut Ui, latest: &Arc<Snapshot>, act: impl FnOnce(&mut Ui) -> 
 }
 
 pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
-    ui.toast = None;
-    if let Some(popup) = ui.popup {
+    // What was said of a key stays for those that came with it.
+    if !ui.read.is_burst {
+        ui.toast = None;
+    }
+    if let Some(popup) = ui.popup.clone() {
         return in_popup(ui, latest, popup, key);
+    }
+    if ui.question.is_some() {
+        return question::key(ui, latest, key);
     }
     if ui.prompt.is_some() {
         return in_prompt(ui, latest, key);
@@ -119,6 +137,11 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         return Effect::None;
     }
     match keymap::action(&ui.prefs.keys, ui.tab, key) {
+        // Another key that the user has set for it is an act like others.
+        Some(Action::Interrupt) if key != Key::Ctrl('c') && latest.is_running() => {
+            question::ask(ui, "send SIGINT to the program".into(), Effect::Interrupt);
+            Effect::None
+        }
         Some(action) => act(ui, latest, action),
         None => Effect::None,
     }
@@ -126,9 +149,32 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
 
 /// The program has ended: what is to become of it is no question any more.
 fn close_quit(ui: &mut Ui) {
-    if ui.popup == Some(Popup::Quit) {
+    if menu::is_open(ui, &MenuKind::Quit) || menu::is_open(ui, &MenuKind::Signals) {
         ui.popup = None;
     }
+}
+
+/// A paste is text where text is typed, and is refused elsewhere: its letters would be keys.
+fn paste(ui: &mut Ui, latest: &Arc<Snapshot>, text: &str) -> Effect {
+    if ui.program.typing {
+        return Effect::Type(text.into());
+    }
+    let line = prompt::one_line(text);
+    match (&ui.popup, &mut ui.prompt) {
+        (Some(Popup::Help(_)), _) if ui.help.is_typed => ui.help.text += &line,
+        (None, Some(prompt)) if ui.question.is_none() => {
+            let filter = match prompt.asks {
+                Asks::Search => &mut ui.log.search,
+                _ => &mut ui.filter,
+            };
+            prompt.paste(&line, &ui.prefs.presets, filter);
+        }
+        _ => {
+            ui.question = None;
+            ui.say(latest, prompt::NO_PASTE);
+        }
+    }
+    Effect::None
 }
 
 /// What comes before ctrl-] is for the program.
@@ -231,41 +277,19 @@ fn in_prompt(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
 }
 
 fn in_popup(ui: &mut Ui, latest: &Arc<Snapshot>, popup: Popup, key: Key) -> Effect {
-    if key == Key::Ctrl('c') && popup == Popup::Interrupted {
-        return escalation::hurry(ui, latest);
-    }
-    if key == Key::Ctrl('c') {
-        return act(ui, latest, Action::Interrupt);
-    }
-    if let Popup::Help(line) = popup {
-        ui.popup = in_help(ui, line, key);
-        return Effect::None;
-    }
-    if popup == Popup::Columns {
-        let snap = ui.standing(latest);
-        columns::key(ui, &snap, key);
-        return Effect::None;
-    }
-    let Key::Char(letter) = key else {
-        if key == Key::Esc {
-            escalation::wait(ui);
+    match popup {
+        Popup::Menu(menu) => menu::key(ui, latest, menu, key),
+        _ if key == Key::Ctrl('c') => act(ui, latest, Action::Interrupt),
+        Popup::Help(line) => {
+            ui.popup = in_help(ui, line, key);
+            Effect::None
         }
-        return Effect::None;
-    };
-    let effect = match (popup, letter) {
-        (_, 'c') | (Popup::Interrupted, 'w') => Effect::None,
-        (Popup::Interrupted, 't') => return escalation::send(ui, latest, 15),
-        (Popup::Quit | Popup::Interrupted | Popup::Signals, 'd') => Effect::Detach,
-        (Popup::Quit, 's') => Effect::StopApp,
-        (Popup::Signals, 'i') => Effect::Interrupt,
-        (Popup::Signals, 't') => Effect::Signal(15),
-        (Popup::Signals | Popup::Interrupted, 'k') => Effect::Signal(9),
-        (Popup::Signals, 'z') => Effect::Signal(19),
-        (Popup::Signals, 'r') => Effect::Signal(18),
-        _ => return Effect::None,
-    };
-    escalation::wait(ui);
-    effect
+        Popup::Columns => {
+            let snap = ui.standing(latest);
+            columns::key(ui, &snap, key);
+            Effect::None
+        }
+    }
 }
 
 /// A key in the help, of which `line` is the first line shown.

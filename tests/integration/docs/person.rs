@@ -26,8 +26,12 @@ fn type_one(around: &Around, what: &str, command: &str) -> bool {
         }
         terminal.keys("q");
         if terminal.wait_or_end("stop it") {
-            terminal.keys("s");
+            terminal.choose("s");
             was_stopped = true;
+            // It may have ended by itself before that.
+            if terminal.wait_or_end("■") {
+                terminal.keys("q");
+            }
         }
     }
     let status = terminal.end();

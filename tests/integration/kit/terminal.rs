@@ -154,6 +154,36 @@ impl Terminal {
         }
     }
 
+    /// Chooses in the menu on the screen by a letter, and does it. A menu takes no key for 300 ms after it opened, and may go
+    /// with the program.
+    pub(crate) fn choose(&mut self, letter: &str) {
+        let is_over = |text: &str| text.contains('■');
+        let is_chosen = |text: &str| {
+            ["▸", ">"]
+                .iter()
+                .any(|sign| text.contains(&format!("{sign} {letter} ")))
+        };
+        self.wait("the menu", |text| text.contains("enter does it") || is_over(text));
+        std::thread::sleep(Duration::from_millis(400));
+        self.keys(letter);
+        self.wait("the choice", |text| is_chosen(text) || is_over(text));
+        self.keys("\r");
+    }
+
+    /// Asks for an act by its letter, and does it.
+    pub(crate) fn acts(&mut self, letter: &str) {
+        self.keys(letter);
+        self.shows("enter does it   any other key does not");
+        self.keys("\r");
+    }
+
+    /// Types a line, and enter once the line is seen: one that acts takes enter alone.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.keys(line);
+        self.shows(line);
+        self.keys("\r");
+    }
+
     /// Waits until the screen shows a text; false if the program ended first.
     pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
         loop {

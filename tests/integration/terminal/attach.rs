@@ -17,7 +17,8 @@ fn look_and_stop(session: &str) {
     viewer.shows("epoch");
     viewer.keys("i");
     viewer.shows("terminal is with the roctop");
-    viewer.keys("xt");
+    viewer.keys("x");
+    viewer.choose("t");
     // Where the session goes with its program, so does the viewer.
     if viewer.wait_or_end("GONE") {
         viewer.keys("q");
@@ -44,8 +45,7 @@ fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() 
     terminal.shows("fmha_fwd");
     let session = session_of(&terminal);
     terminal.keys("q");
-    terminal.shows("detach");
-    terminal.keys("d");
+    terminal.choose("d");
     assert!(terminal.end().success());
     terminal.shows(&format!("'roctop attach {session}' shows it again"));
     terminal.shows(&format!("roctop/{session}.out"));
@@ -123,7 +123,8 @@ fn viewers_of_one_program_count_from_the_same_time() {
     late.wait("two minutes", |text| text.contains("00:02:"));
     viewer.wait("some seconds", |text| text.contains("00:00:"));
     for terminal in [&mut viewer, &mut late] {
-        terminal.keys("qd");
+        terminal.keys("q");
+        terminal.choose("d");
         assert!(terminal.end().success());
     }
     send("TERM", running.id());
@@ -178,8 +179,7 @@ fn a_viewer_comes_and_goes_while_the_program_goes_on() {
         let mut terminal = attach(&session);
         terminal.shows("fmha_fwd");
         terminal.keys("q");
-        terminal.wait("the question", |text| text.contains("leave"));
-        terminal.keys("d");
+        terminal.choose("d");
         assert!(terminal.end().success());
         assert!(running.try_wait().unwrap().is_none(), "the program goes on");
     }
@@ -196,7 +196,9 @@ fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
         .spawn()
         .unwrap();
     let session = running.id().to_string();
-    attach(&session).keys("qd");
+    let mut first = attach(&session);
+    first.keys("q");
+    first.choose("d");
     let mut viewer = Terminal::start(
         &std::env::temp_dir(),
         80,

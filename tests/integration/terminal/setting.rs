@@ -81,15 +81,14 @@ fn keys_and_presets_are_those_of_the_settings() {
     let set = [("ROCTOP_CONFIG", file.to_str().unwrap())];
     let mut terminal = Terminal::start(&place, 120, 36, &["demo"], &set);
     terminal.shows("filter: (adam | sgd)");
-    terminal.keys("3");
+    terminal.keys("q3");
     terminal.wait("one kernel", |text| {
         !text.contains("softmax_xentr") && text.contains("adamw_step")
     });
-    terminal.keys("qP");
+    terminal.acts("P");
     terminal.shows("wrote roctop-");
     terminal.keys("Q");
-    terminal.shows("stop it");
-    terminal.keys("s");
+    terminal.choose("s");
     terminal.end();
     let pictures = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
     let mut endings: Vec<String> = pictures

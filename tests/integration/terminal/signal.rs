@@ -135,7 +135,7 @@ fn the_first_interrupt_is_the_programs_and_the_second_asks() {
     terminal.shows("caught it");
     terminal.keys("\u{3}");
     terminal.shows("SIGTERM");
-    terminal.keys("t");
+    terminal.choose("t");
     terminal.shows("signal 15");
     terminal.shows("SIGTERM was sent by roctop, from its screen");
     terminal.keys("q");

@@ -12,16 +12,18 @@ fn roctop_alone_is_a_screen_that_comes_back() {
     let mut terminal = start(&[]);
     terminal.shows("Sessions");
     assert!(terminal.is_full_screen());
-    terminal.keys("nno-such-program\r");
+    terminal.keys("n");
+    terminal.line("no-such-program");
     terminal.shows("command not found in PATH");
     terminal.keys("\x1b");
     terminal.keys("d");
     terminal.shows("fmha_fwd");
     terminal.keys("q");
     terminal.shows("stop it");
-    terminal.keys("s");
+    terminal.choose("s");
     terminal.shows("Sessions");
-    terminal.keys("nsh -c 'exit 7'\r");
+    terminal.keys("n");
+    terminal.line("sh -c 'exit 7'");
     terminal.shows("ENDED exit 7");
     terminal.keys("q");
     // How it ended is said where it was started.
@@ -63,7 +65,8 @@ fn a_session_is_chosen_from_the_list() {
     }
     terminal.keys("\r");
     terminal.shows("fmha_fwd");
-    terminal.keys("qd");
+    terminal.keys("q");
+    terminal.choose("d");
     terminal.shows("Sessions");
     assert!(running.try_wait().unwrap().is_none(), "the program goes on");
     terminal.keys("q");

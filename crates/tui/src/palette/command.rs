@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::setting::set;
 use super::{COMMANDS, FORMATS, NAME_FORMS, SIGNALS, hint};
 use crate::keymap::KEYMAP;
+use crate::menu::{self, MenuKind};
 use crate::track::Layout;
 use crate::{Effect, Grouping, Pane, Since, SiteGrouping, Tab, Ui, actions, compare, jump, keymap, list};
 use roctop_model::query::Filter;
@@ -24,6 +25,10 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
     let snap = ui.standing(latest);
     match word {
         "" => Ok(Effect::None),
+        // A sentence that begins so is none.
+        "rerun" | "detach" | "q!" | "q" | "quit" | "interrupt" if !rest.is_empty() => {
+            Err(format!("{word} takes no word"))
+        }
         "view" => view(ui, latest, rest),
         "goto" => go_to(ui, &snap, rest),
         "filter" => filter(ui, rest),
@@ -39,9 +44,9 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
         "diff" if !rest.is_empty() => Ok(Effect::Compare(rest.into())),
         "compare" => compare::command(ui, &snap, rest).map(|()| Effect::None),
         "whole" => Ok(whole(ui)),
-        "rerun" => Ok(Effect::Rerun),
+        "rerun" => Ok(rerun(ui, latest, Effect::Rerun)),
         "pmc" if rest.is_empty() => Err("pmc COUNTERS, as SQ_WAVES GRBM_COUNT".into()),
-        "pmc" => Ok(Effect::Count(rest.into())),
+        "pmc" => Ok(rerun(ui, latest, Effect::Count(rest.into()))),
         "save" => save(ui, rest),
         "signal" if latest.is_running() => signal(rest),
         "signal" => Err("the program does not run".into()),
@@ -120,6 +125,15 @@ fn zoom(ui: &mut Ui, snap: &Snapshot, width: &str) -> Done {
     ui.time.stand(snap, columns);
     ui.time.width = width.clamp(10, 1 << 50);
     Ok(Effect::None)
+}
+
+/// Runs the program again. One that runs is stopped by that, if it is ours to stop: that takes a choice.
+fn rerun(ui: &mut Ui, latest: &Snapshot, effect: Effect) -> Effect {
+    if !latest.is_running() || ui.prefs.detached.attached {
+        return effect;
+    }
+    menu::open(ui, MenuKind::Rerun(effect));
+    Effect::None
 }
 
 /// Counts from the beginning again; a baseline counted from another.

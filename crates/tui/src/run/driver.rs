@@ -13,6 +13,8 @@ use crate::screen::Screen;
 use crate::throttle::Throttle;
 use crate::waker;
 use crate::{Effect, Msg, Own, Since, Ui, picture, tally, update, view};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use roctop_model::recall::Window;
 use roctop_model::{Fresh, Snapshot};
 use roctop_trace::clocks::{boottime, of_process, of_thread};
@@ -248,6 +250,7 @@ impl<'a> Driver<'a> {
                 Ok(Some(Input::Key(key))) => Msg::Key(key),
                 Ok(Some(Input::Mouse(mouse))) => Msg::Mouse(mouse),
                 Ok(Some(Input::Bytes(bytes))) => Msg::Typed(bytes),
+                Ok(Some(Input::Paste(text))) => Msg::Paste(text),
                 Ok(Some(Input::Background { light })) => {
                     if light && !self.perform(Effect::Theme("light".into()))? {
                         return Ok(false);
@@ -261,6 +264,8 @@ impl<'a> Driver<'a> {
                 Err(error) => return Err(error),
             };
             (self.is_dirty, self.is_answer) = (true, true);
+            let (at, together) = self.screen.last_read();
+            update(&mut self.ui, &self.latest, Msg::Read { at, together });
             let effect = update(&mut self.ui, &self.latest, message);
             if let Effect::Reset(since) = effect {
                 let begin = (since == Since::Now).then(|| self.source.snapshot(Fresh::All));
@@ -320,6 +325,7 @@ impl<'a> Driver<'a> {
                 return Ok(true);
             }
             LoopControl::Counters(names) => Msg::Counters(names),
+            LoopControl::NameRecording(name) => Msg::NameRecording(name),
             LoopControl::Source(lines) => {
                 self.is_dirty = true;
                 Msg::Source(lines)
@@ -333,9 +339,10 @@ impl<'a> Driver<'a> {
         Ok(true)
     }
 
-    /// What is on the screen, as three files.
+    /// What is on the screen, but for the question that led here, as three files.
     fn take_picture(&mut self, name: &str) -> LoopControl {
-        let shown = self.screen.shown();
+        let shown = &mut Buffer::empty(Rect::new(0, 0, self.ui.size.0, self.ui.size.1));
+        view(&self.ui, &self.latest, self.screen.theme(), shown);
         let is_light = self.screen.theme().is_light;
         let sheet = if is_light { picture::LIGHT } else { picture::DARK };
         let files = [

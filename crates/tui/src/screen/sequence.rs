@@ -11,6 +11,10 @@ use crossterm::terminal::{
 pub(super) const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// No longer.
 pub(super) const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
+/// A paste comes between marks, and not as keys.
+pub(super) const PASTE: &[u8] = b"\x1b[?2004h";
+/// No longer.
+pub(super) const NO_PASTE: &[u8] = b"\x1b[?2004l";
 /// Asks for the background's colour (OSC 11). Most terminals answer at once, others never.
 pub(super) const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 
@@ -26,6 +30,7 @@ pub(super) fn enter() -> Vec<u8> {
 pub(super) fn leave() -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = queue!(bytes, EndSynchronizedUpdate);
+    bytes.extend_from_slice(NO_PASTE);
     bytes.extend_from_slice(NO_MOUSE);
     let _ = queue!(bytes, SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
     bytes
@@ -52,7 +57,10 @@ mod tests {
     #[test]
     fn what_is_switched_on_is_switched_off_again_in_the_other_order() {
         assert_eq!(enter(), b"\x1b[?1049h\x1b[?25l\x1b[2J");
-        assert_eq!(leave(), b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l");
+        assert_eq!(
+            leave(),
+            b"\x1b[?2026l\x1b[?2004l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l"
+        );
         assert_eq!(at_once(b"x"), b"\x1b[?2026hx\x1b[?2026l");
     }
 }

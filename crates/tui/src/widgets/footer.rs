@@ -4,10 +4,12 @@ pub(crate) mod prompt;
 
 use ratatui::layout::Rect;
 
-use super::canvas::{Canvas, words};
+use super::canvas::{Canvas, top, words};
 use super::table::Scene;
 use crate::hit_map::Hit;
+use crate::key::Key;
 use crate::keymap::{Action, Binding, KEYMAP, is_valid};
+use crate::question::Question;
 use crate::theme::Role;
 use crate::{Size, Tab};
 use roctop_trace::units;
@@ -28,6 +30,9 @@ fn toast(scene: &Scene<'_>) -> Option<Vec<String>> {
 /// Rows it takes.
 pub(crate) fn height(scene: &Scene<'_>, size: Size) -> u16 {
     let ui = scene.ui;
+    if ui.question.is_some() {
+        return 2;
+    }
     let said = toast(scene).filter(|_| ui.prompt.is_none() && !ui.program.typing);
     if let Some(lines) = said {
         return lines.len().clamp(1, MAX_ROWS) as u16;
@@ -48,6 +53,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
     if let Some(prompt) = &scene.ui.prompt {
         return prompt::draw(canvas, area, scene, prompt);
     }
+    if let Some(question) = &scene.ui.question {
+        return asked(canvas, area, scene, question);
+    }
     if scene.ui.program.typing {
         let text = "what you type goes to the program; ctrl-] ends that";
         canvas.say(area.x + 1, area.y, text, area.width.saturating_sub(2), Role::Paused);
@@ -60,6 +68,20 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         return;
     }
     hints(canvas, area, scene, size);
+}
+
+const QUESTION_KEYS: &str = "enter does it   any other key does not";
+
+/// What waits for enter.
+fn asked(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, question: &Question) {
+    let room = area.width.saturating_sub(4);
+    let text = units::elide(&question.text, room.into());
+    canvas.say(area.x + 1, area.y, "▸", 1, Role::Key);
+    canvas.say(area.x + 3, area.y, &text, room, Role::Prompt);
+    let (row, below) = top(area, 1);
+    canvas.say(below.x + 3, below.y, QUESTION_KEYS, room, Role::Muted);
+    scene.ui.hits.add(row, Hit::Press(Key::Enter));
+    scene.ui.hits.add(below, Hit::Press(Key::Esc));
 }
 
 /// Hints in the order of the keymap, as many as there is room for; help and quit always.

@@ -9,75 +9,73 @@ use crate::columns;
 use crate::hit_map::Hit;
 use crate::key::Key;
 use crate::keymap::{Action, Binding, Group, KEYMAP, Keys, Scope, is_valid};
+use crate::menu::{Menu, MenuKind};
 use crate::palette::COMMANDS;
 use crate::theme::Role;
 use roctop_model::Snapshot;
 use roctop_trace::units;
 
 /// Draws it.
-pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, popup: Popup) {
+pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, popup: &Popup) {
     match popup {
-        Popup::Help(line) => help(canvas, area, scene, line),
-        Popup::Quit => menu(canvas, area, scene, "The program still runs", QUIT),
+        Popup::Help(line) => help(canvas, area, scene, *line),
         Popup::Columns => columns(canvas, area, scene),
-        Popup::Signals => menu(canvas, area, scene, "Signal to the program", SIGNALS),
-        Popup::Interrupted => {
-            let next = scene.ui.program.escalation.map(|next| next.text(latest.now));
-            menu(canvas, area, scene, &next.unwrap_or_default(), INTERRUPTED);
-        }
+        Popup::Menu(menu) => draw_menu(canvas, area, scene, latest, menu),
     }
 }
 
-const QUIT: &[(&str, &str)] = &[
-    ("d", "detach: leave it running, quit roctop"),
-    ("s", "stop it: SIGTERM, then quit"),
-    ("c", "cancel"),
-];
-const SIGNALS: &[(&str, &str)] = &[
-    ("i", "SIGINT   interrupt (as ctrl-c)"),
-    ("t", "SIGTERM  ask to stop"),
-    ("k", "SIGKILL  kill now; what was recorded stays"),
-    ("z", "SIGSTOP  stop for a while"),
-    ("r", "SIGCONT  run on"),
-    ("d", "detach: leave it running, quit roctop"),
-    ("c", "cancel"),
-];
-const INTERRUPTED: &[(&str, &str)] = &[
-    ("w", "wait: send nothing by itself"),
-    ("t", "SIGTERM  ask to stop, now"),
-    ("k", "SIGKILL  kill now; what was recorded stays"),
-    ("d", "detach: leave it running, quit roctop"),
-    ("c", "cancel, as w; ctrl-c: the next one now"),
-];
-
-fn menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, title: &str, rows: &[(&str, &str)]) {
-    let widest = rows
-        .iter()
-        .map(|row| row.1.len())
-        .max()
-        .unwrap_or(0)
-        .max(title.len() + 4) as u16
-        + 8;
-    let (width, height) = (widest.min(area.width), (rows.len() as u16 + 4).min(area.height));
-    let place = Rect {
+/// A place for a box in the middle.
+fn middle(area: Rect, width: u16, rows: usize) -> Rect {
+    let (width, height) = (width.min(area.width), (rows as u16 + 4).min(area.height));
+    Rect {
         x: area.x + (area.width - width) / 2,
         y: area.y + (area.height - height) / 3,
         width,
         height,
-    };
-    canvas.clear(place);
-    let inner = canvas.frame(place, title, "");
-    for (i, (key, text)) in rows.iter().enumerate() {
-        let y = inner.y + 1 + i as u16;
-        if y < inner.bottom() {
-            canvas.say(inner.x + 2, y, key, 2, Role::Key);
-            canvas.say(inner.x + 5, y, text, inner.width.saturating_sub(6), Role::Text);
-            let place = Rect { y, height: 1, ..inner };
-            scene
-                .ui
-                .hits
-                .add(place, Hit::Press(Key::Char(key.chars().next().unwrap_or('c'))));
+    }
+}
+
+const MENU_KEYS: &str = "letter or ↓ ↑ chooses   enter does it   esc";
+
+fn draw_menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Snapshot, menu: &Menu) {
+    let title = match menu.kind {
+        MenuKind::Quit | MenuKind::Rerun(_) => "The program still runs".into(),
+        MenuKind::Signals => "Signal to the program".into(),
+        MenuKind::Interrupted => {
+            let next = scene.ui.program.escalation.map(|next| next.text(latest.now));
+            next.unwrap_or_default()
         }
+    };
+    let choices = menu.kind.choices().iter().map(|choice| (Some(choice.0), choice.1));
+    let rows: Vec<(Option<char>, &str)> = [(None, menu.kind.nothing())].into_iter().chain(choices).collect();
+    let widths = rows.iter().map(|row| units::width(row.1) + 7);
+    let widest = widths.max().unwrap_or(0).max(units::width(MENU_KEYS) + 4);
+    let place = middle(area, widest as u16 + 2, rows.len() + 1);
+    canvas.clear(place);
+    let inner = canvas.frame(place, &title, "");
+    let room = inner.width.saturating_sub(6);
+    for (at, (y, (letter, text))) in (inner.y + 1..inner.bottom()).zip(&rows).enumerate() {
+        let is_chosen = at == menu.chosen;
+        let row = Rect { y, height: 1, ..inner };
+        let role = |usual| if is_chosen { Role::Selected } else { usual };
+        if is_chosen {
+            canvas.say(inner.x, y, &" ".repeat(inner.width.into()), inner.width, Role::Selected);
+            canvas.say(inner.x + 1, y, "▸", 1, Role::Selected);
+        }
+        let key = letter.map(String::from).unwrap_or_default();
+        canvas.say(inner.x + 3, y, &key, 1, role(Role::Key));
+        canvas.say(inner.x + 6, y, text, room, role(Role::Text));
+        // A click chooses, and one on what is chosen does it.
+        let other = letter.map_or(Key::Esc, Key::Char);
+        let key = if is_chosen { Key::Enter } else { other };
+        scene.ui.hits.add(row, Hit::Press(key));
+    }
+    if let Some(y) = inner
+        .bottom()
+        .checked_sub(1)
+        .filter(|&y| y > inner.y + rows.len() as u16)
+    {
+        canvas.say(inner.x + 2, y, MENU_KEYS, inner.width.saturating_sub(3), Role::Muted);
     }
 }
 
@@ -89,13 +87,7 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let shown = state.map(|state| state.shown.borrow().clone()).unwrap_or_default();
     let mut here: Vec<_> = columns::words(pane).into_iter().enumerate().collect();
     here.retain(|(_, (id, _))| pane.list().has_column(scene, *id));
-    let (width, height) = (44.min(area.width), (here.len() as u16 + 4).min(area.height));
-    let place = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 3,
-        width,
-        height,
-    };
+    let place = middle(area, 44, here.len());
     canvas.clear(place);
     let inner = canvas.frame(place, &format!("Columns of {}", pane.word()), "* usual   esc close");
     for (line, (at, (id, word))) in here.into_iter().enumerate() {
@@ -247,6 +239,8 @@ fn everything(scene: &Scene<'_>, width: u16) -> Vec<Vec<Line>> {
     };
     let mut rows: Vec<Vec<Line>> = (0..longest).map(row).collect();
     let one = |keys: &str, text: &str, role| vec![(keys.to_string(), text.to_string(), role)];
+    rows.push(one("", &acts(scene), Role::Muted));
+    rows.push(one("", "", Role::Text));
     rows.push(one("", "FILTER (typed after /)", Role::Accent));
     rows.extend(FILTERS.iter().map(|(keys, text)| one(keys, text, Role::Text)));
     rows.push(one("", "", Role::Text));
@@ -264,6 +258,14 @@ fn everything(scene: &Scene<'_>, width: u16) -> Vec<Vec<Line>> {
     );
     rows.push(one("", &names, Role::Muted));
     rows
+}
+
+/// Which keys wait for enter.
+fn acts(scene: &Scene<'_>) -> String {
+    let acts = KEYMAP.iter().filter(|binding| binding.action.is_act());
+    let keys = acts.filter_map(|binding| scene.ui.prefs.keys.of(binding).first());
+    let keys: Vec<String> = keys.map(ToString::to_string).collect();
+    format!("{} do nothing without enter; ctrl-c interrupts at once", keys.join(" "))
 }
 
 fn help(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, first: u16) {

@@ -1,0 +1,50 @@
+//! What acts outside of the screen, other than on the program's life, waits for enter: a line says what will be done. Pure.
+
+use std::sync::Arc;
+
+use super::actions::{act, begin_typing};
+use super::key::Key;
+use super::keymap::Action;
+use super::{Effect, Ui};
+use roctop_model::Snapshot;
+
+/// An act that was asked for and is not done yet.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What enter does.
+    pub text: String,
+    act: Act,
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    /// Something outside.
+    Effect(Effect),
+    /// Keys go to the program.
+    Type,
+}
+
+/// Asks whether this is to be done.
+pub(super) fn ask(ui: &mut Ui, text: String, effect: Effect) {
+    let act = Act::Effect(effect);
+    ui.question = Some(Question { text, act });
+}
+
+/// Asks whether keys are to go to the program.
+pub(super) fn ask_to_type(ui: &mut Ui) {
+    let text = "type to the program, until ctrl-]".into();
+    ui.question = Some(Question { text, act: Act::Type });
+}
+
+/// A key while it is asked: enter does it, any other one does not.
+pub(super) fn key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
+    let question = ui.question.take();
+    match (key, question.map(|question| question.act)) {
+        (Key::Ctrl('c'), _) => return act(ui, latest, Action::Interrupt),
+        (Key::Esc, _) => {}
+        (Key::Enter, Some(Act::Effect(effect))) if !ui.read.is_burst => return effect,
+        (Key::Enter, Some(Act::Type)) if !ui.read.is_burst => begin_typing(ui, latest),
+        _ => ui.say(latest, "not done: that takes enter"),
+    }
+    Effect::None
+}
