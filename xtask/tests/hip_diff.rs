@@ -82,9 +82,11 @@ const MISDECLARED: &str = "hipDeviceGetTexture1DLinearMaxWidth";
 
 /// Where the arguments of a signature are, what of the stack they take, and where the stream is.
 fn places(signature: &str) -> (Vec<ArgumentLocation>, u8, Option<ArgumentLocation>) {
-    let places = signature::parameters(signature).map(|one| one.place).collect();
-    let stream = signature::of_type(signature, "hipStream_t").map(|one| one.place);
-    (places, signature::stack_words(signature), stream)
+    let mut parameters = signature::parameters(signature);
+    let all: Vec<_> = parameters.by_ref().collect();
+    let stream = all.iter().find(|one| one.kind == "hipStream_t").map(|one| one.place);
+    let places = all.into_iter().map(|one| one.place).collect();
+    (places, parameters.stack_words(), stream)
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) struct Graphs {
     /// Whether there are any.
     are_known: bool,
     /// Number of the executable graph.
-    graphs: Numbers,
+    executables: Numbers,
     kernels: Numbers,
     /// One more than the agent.
     agents: Numbers,
@@ -65,7 +65,7 @@ impl Graphs {
             let Some(act) = Act::of(view, &row.record) else {
                 continue;
             };
-            let Some(handle) = handle(view, &row.record, &act) else {
+            let Some(handle) = handle(view, &row.record, act) else {
                 continue;
             };
             if act == Act::Destroy {
@@ -104,7 +104,7 @@ impl Graphs {
         });
         Ok(Self {
             are_known: true,
-            graphs,
+            executables: graphs,
             kernels: Numbers::new(view.place, counted)?,
             agents: Numbers::new(view.place, agents.iter().map(|one| one.map(|one| (one.id, one.number))))?,
         })
@@ -113,12 +113,14 @@ impl Graphs {
     /// Number of the executable graph that a kernel or copy is of; 0 if none.
     pub(crate) fn of_work<T>(&self, row: &Row<T>) -> u32 {
         let ids = [row.id, row.ancestor].into_iter();
-        ids.map(|id| self.graphs.get(id)).find(|graph| *graph != 0).unwrap_or(0)
+        ids.map(|id| self.executables.get(id))
+            .find(|graph| *graph != 0)
+            .unwrap_or(0)
     }
 
     /// The launch that a call is.
     fn launch(&self, call: &Row<ApiCall>) -> Option<Launch> {
-        let graph = self.graphs.get(call.id);
+        let graph = self.executables.get(call.id);
         (graph != 0).then(|| Launch {
             graph,
             kernels: self.kernels.get(call.id),
@@ -137,7 +139,7 @@ impl Graphs {
 
     /// Errors: one of the numbers could not be read.
     pub(crate) fn check(&self) -> io::Result<()> {
-        [&self.graphs, &self.kernels, &self.agents]
+        [&self.executables, &self.kernels, &self.agents]
             .into_iter()
             .try_for_each(Numbers::check)
     }
@@ -168,8 +170,8 @@ impl Act {
 }
 
 /// Handle of the executable graph of a call: its first argument, or what that points at.
-fn handle(view: &View<'_>, call: &ApiCall, act: &Act) -> Option<u64> {
+fn handle(view: &View<'_>, call: &ApiCall, act: Act) -> Option<u64> {
     let first = arguments::of(view, call).into_iter().next()?;
-    let text = if *act == Act::Make { first.given? } else { first.value };
+    let text = if act == Act::Make { first.given? } else { first.value };
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

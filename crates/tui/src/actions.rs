@@ -99,20 +99,10 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Logarithmic => ui.prefs.logarithmic ^= true,
         Action::Reset => return reset(ui, latest),
         Action::Baseline => baseline(ui, snap),
-        Action::Export => {
-            let (name, bytes) = export::export_csv(ui, &snap);
-            question::ask(ui, format!("write {name}"), Effect::Export { name, bytes });
-        }
-        Action::ExportAll => {
-            let (name, files) = export::all(ui, &snap);
-            let text = format!("write {} files into {name}", files.len());
-            question::ask(ui, text, Effect::ExportAll { name, files });
-        }
+        Action::Export => ask_to_export(ui, &snap),
+        Action::ExportAll => ask_to_export_all(ui, &snap),
         Action::Record => return record(ui),
-        Action::Picture => {
-            let name = export::stem(ui, &snap);
-            question::ask(ui, format!("write {name}.svg, .ans and .txt"), Effect::Picture(name));
-        }
+        Action::Picture => ask_for_picture(ui, &snap),
         Action::Copy => return copy(ui, &snap, tab::copied),
         Action::CopyName => return copy(ui, &snap, tab::copied_name),
         Action::Help => ui.popup = Some(Popup::Help(0)),
@@ -135,6 +125,22 @@ pub(super) fn act(ui: &mut Ui, latest: &Arc<Snapshot>, action: Action) -> Effect
         Action::Quit => return Effect::Quit,
     }
     Effect::None
+}
+
+fn ask_to_export(ui: &mut Ui, snap: &Arc<Snapshot>) {
+    let (name, bytes) = export::export_csv(ui, snap);
+    question::ask(ui, format!("write {name}"), Effect::Export { name, bytes });
+}
+
+fn ask_to_export_all(ui: &mut Ui, snap: &Arc<Snapshot>) {
+    let (name, files) = export::all(ui, snap);
+    let text = format!("write {} files into {name}", files.len());
+    question::ask(ui, text, Effect::ExportAll { name, files });
+}
+
+fn ask_for_picture(ui: &mut Ui, snap: &Arc<Snapshot>) {
+    let name = export::stem(ui, snap);
+    question::ask(ui, format!("write {name}.svg, .ans and .txt"), Effect::Picture(name));
 }
 
 /// Asks for a command that begins so.
