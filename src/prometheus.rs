@@ -303,7 +303,7 @@ mod tests {
         let _silent: Vec<_> = (0..MAX_CLIENTS + 10).map(|_| connect()).collect();
         for _ in 0..5 {
             let mut client = connect();
-            client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            client.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
             client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
             let mut answer = String::new();
             client.read_to_string(&mut answer).unwrap();

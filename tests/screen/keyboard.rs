@@ -64,7 +64,7 @@ impl Typist {
     fn key(&mut self, key: Key, together: usize) {
         self.reads(together);
         self.keys.push(key);
-        let line = self.ui.prompt.as_ref().map(|prompt| prompt.text());
+        let line = self.ui.prompt.as_ref().map(roctop::ui::prompt::Prompt::text);
         let effect = update(&mut self.ui, &self.snap, Msg::Key(key));
         if effect == Effect::NameRecording {
             let is_asked = key == Key::Char('R') || line.is_some();
@@ -260,7 +260,9 @@ fn a_menu_takes_no_key_but_esc_for_300_ms() {
         let mut typist = Typist::new();
         typist.key(Key::Char('x'), 1);
         typist.clock += wait * MILLISECOND;
-        keys.iter().for_each(|&key| typist.key(key, 1));
+        for &key in keys {
+            typist.key(key, 1);
+        }
         (typist.acts, matches!(typist.ui.popup, Some(Popup::Menu(_))))
     };
     let choice = [Key::Char('k'), Key::Enter];

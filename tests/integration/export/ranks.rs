@@ -191,8 +191,8 @@ fn readers_open_a_folder_with_ranks_and_without() {
     let run = |name: &str, rank: i32, pid: u32| {
         let path = place.join(name);
         let made = Made {
-            rank,
             pid,
+            rank,
             ..Made::default()
         };
         make(&path, &made);

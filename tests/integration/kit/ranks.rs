@@ -125,7 +125,9 @@ impl Matched {
     /// The complete collectives, each with what its ranks logged, in the order of its parts. They are joined by the order of
     /// each rank's calls and by no time.
     pub(crate) fn with_log<'a>(&'a self, truth: &'a [Fact]) -> Vec<(&'a Collective, &'a Times, Vec<&'a Fact>)> {
-        let mut calls: BTreeMap<u32, Vec<(u64, (usize, usize))>> = BTreeMap::new();
+        /// Start of a call, and the collective and the place that it has.
+        type Call = (u64, (usize, usize));
+        let mut calls: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
         for (number, (collective, _)) in self.done.iter().enumerate() {
             for (place, part) in collective.parts.iter().enumerate() {
                 let of_rank = calls.entry(self.pids[&part.call.process]).or_default();

@@ -4,6 +4,7 @@ use super::{OWN, command, files, names, place, run, told};
 use crate::kit::table::Table;
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -163,11 +164,12 @@ fn the_usual_format_is_said_once_a_job() {
         std::fs::remove_dir_all(place.join("out")).unwrap();
         let is_said = |line: &&str| line.contains("'-f rocpd' or ROCTOP_ROCPROFV3_FORMAT=rocpd");
         let count = told(&output).lines().filter(is_said).count();
-        (
-            count,
-            found.iter().any(|name| name.ends_with(".csv")),
-            found.iter().any(|name| name.ends_with(".db")),
-        )
+        let has = |ending: &str| {
+            found
+                .iter()
+                .any(|name| Path::new(name).extension().is_some_and(|own| own == ending))
+        };
+        (count, has("csv"), has("db"))
     };
     assert_eq!(lines(&[], &[]), (1, true, false));
     assert_eq!(lines(&["--log-level", "error"], &[]), (0, true, false));

@@ -1,7 +1,7 @@
 //! Each rule on a program written for it.
 
 use super::*;
-use crate::analysis::LoggedAlert;
+use crate::analysis::{LoggedAlert, Thresholds};
 use crate::collectives::Key;
 use crate::{Fresh, Options, Store};
 use roctop_ring::record::memory;
@@ -285,7 +285,7 @@ fn a_missing_rank_is_reported_after_its_time_with_its_collective() {
             }),
         ]);
     }
-    let call = |rank, sequence, start| {
+    let call = |rank: u32, sequence: u32, start: u64| {
         Item::Communication(Communication {
             process: ProcessId(rank),
             correlation: sequence.into(),
