@@ -110,7 +110,7 @@ pub fn act(words: &[OsString]) -> Result<u8> {
 
 /// Runs the program once for each plan, up to the first that it fails in, and returns its exit code.
 fn run(plans: &[Plan], program: &Program) -> Result<u8> {
-    say_usual_format(plans);
+    let mut is_said = false;
     for (number, plan) in (1..).zip(plans) {
         forewarn(plan);
         let is_plain = plan.is_idle() || !plan.rank.is_wanted;
@@ -125,7 +125,7 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
             let ended = supervise::run_to_end(untraced(program), Terminal::Shared, |_| {}, |_, _, _| false);
             exit_of(ended?.0)
         } else {
-            pass(plan, program)?
+            pass(plan, program, &mut is_said)?
         };
         if is_last {
             return Ok(pass_on(exit));
@@ -146,9 +146,8 @@ fn run(plans: &[Plan], program: &Program) -> Result<u8> {
 }
 
 /// Says that nothing asked for a format, and how to get the one that rocprofv3 writes then. One of the ranks says it.
-fn say_usual_format(plans: &[Plan]) {
-    let is_said = |plan: &Plan| plan.has_usual_format && !plan.is_idle() && plan.level >= Level::Warning;
-    if plans.iter().any(is_said) {
+fn say_usual_format(plan: &Plan) {
+    if plan.has_usual_format && plan.level >= Level::Warning {
         say(&format!(
             "the files are CSV, because no format is asked for; rocprofv3 since ROCm 7.0 writes rocpd then: '-f rocpd' or \
 {FORMAT_VARIABLE}=rocpd does"
@@ -221,9 +220,9 @@ fn list_counters(settings: &Settings, is_run: bool) -> Result<u8> {
 
 /// Records what runs already, and writes its files.
 fn attached(plan: &Plan, attach: &Attach) -> Result<u8> {
-    say_usual_format(std::slice::from_ref(plan));
     forewarn(plan);
     let recording = Scratch::of(plan)?;
+    say_usual_format(plan);
     let is_whole = attach.record(recording.path())?;
     let launched = now();
     let written = Recording::open(recording.path())
@@ -249,9 +248,12 @@ fn keys(rank: Rank, launched: u64) -> Keys {
     Keys::of(&own, &[], 1, rank, launched)
 }
 
-/// Runs the program once and writes its files.
-fn pass(plan: &Plan, program: &Program) -> Result<Exit> {
+/// Runs the program once and writes its files. Of several passes with the usual format, one says so.
+fn pass(plan: &Plan, program: &Program, is_said: &mut bool) -> Result<Exit> {
     let recording = Scratch::of(plan)?;
+    if plan.has_usual_format && !std::mem::replace(is_said, true) {
+        say_usual_format(plan);
+    }
     let launched = now();
     let mut variables: Vec<_> = plan.request.iter().flat_map(Request::variables).collect();
     if plan.is_paused {

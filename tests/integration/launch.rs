@@ -204,7 +204,9 @@ fn programs_that_cannot_be_started_are_told_as_env_tells_them() {
 fn the_binary_alone_carries_everything() {
     let place = place("alone");
     let alone = place.join("roctop");
-    std::fs::copy(env!("CARGO_BIN_EXE_roctop"), &alone).unwrap();
+    // By another process: a child that another test starts meanwhile would keep the file open for writing.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_roctop")).arg(&alone).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&alone);
     command
         .args(["demo", "--no-ui", "--seconds", "1"])

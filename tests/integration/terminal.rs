@@ -14,8 +14,7 @@ fn demo(columns: u16, rows: u16) -> Terminal {
 
 /// Quits while the demo runs, and looks that the terminal is as it was.
 fn quit(mut terminal: Terminal) {
-    terminal.keys("q");
-    terminal.shows("stop it");
+    terminal.asks("q", "stop it");
     terminal.choose("s");
     terminal.end();
     assert!(!terminal.is_full_screen(), "the alternate screen was left");

@@ -102,4 +102,22 @@ mod tests {
         assert_eq!(ring_slots(Some("nonsense")), RING_SLOTS);
         assert_eq!(ring_slots(Some("99999999999")), 1 << 24);
     }
+
+    #[test]
+    fn a_reason_belongs_to_its_level() {
+        let plain = Some(Level::Plain);
+        assert_eq!(
+            level_reason(plain, Some("4 found before")).as_deref(),
+            Some("found before")
+        );
+        for (level, text) in [
+            (plain, "6 found before"),
+            (plain, ""),
+            (None, "4 found before"),
+            (None, "x y"),
+        ] {
+            assert_eq!(level_reason(level, Some(text)), None, "{text}");
+        }
+        assert_eq!(level_reason(plain, None), None);
+    }
 }

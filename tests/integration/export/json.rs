@@ -70,13 +70,16 @@ fn the_document_has_the_keys_of_its_schema() {
         keys(records),
         words(
             "kernel_dispatch hip_api hsa_api marker_api rccl_api memory_copy memory_allocation scratch_memory \
-             rocdecode_api rocjpeg_api pc_sample_host_trap pc_sample_stochastic"
+             rocdecode_api rocjpeg_api pc_sample_host_trap pc_sample_stochastic hip_graph graph_launch"
         )
     );
     let first = |name: &str| records[name][0].clone();
     assert_eq!(
         keys(&first("kernel_dispatch")),
-        words("size kind operation thread_id correlation_id start_timestamp end_timestamp dispatch_info stream_id")
+        words(
+            "size kind operation thread_id correlation_id start_timestamp end_timestamp dispatch_info stream_id \
+             graph_exec_id graph_node_id"
+        )
     );
     assert_eq!(
         keys(&first("kernel_dispatch")["dispatch_info"]),
@@ -93,7 +96,7 @@ fn the_document_has_the_keys_of_its_schema() {
         keys(&first("memory_copy")),
         words(
             "size kind operation thread_id correlation_id start_timestamp end_timestamp dst_agent_id src_agent_id \
-             bytes stream_id"
+             bytes stream_id graph_exec_id graph_node_id"
         )
     );
     assert_eq!(

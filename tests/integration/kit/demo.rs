@@ -55,3 +55,13 @@ pub(crate) fn export(name: &str, options: &[&str]) -> BTreeMap<String, PathBuf> 
         })
         .collect()
 }
+
+/// The program that a roctop has started. Beside it there may be the process by which roctop knows who gets a signal.
+pub(crate) fn program_of(roctop: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{roctop}/task/{roctop}/children")).ok()?;
+    let mut children = children.split_whitespace().map(|pid| pid.parse::<u32>().ok());
+    children.find_map(|pid| {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", pid?)).ok()?;
+        pid.filter(|_| name.trim_end() != "signal-witness")
+    })
+}

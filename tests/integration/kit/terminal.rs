@@ -143,7 +143,7 @@ impl Terminal {
         loop {
             self.keys(keys);
             let typed = Instant::now();
-            while typed.elapsed() < Duration::from_secs(1) {
+            while typed.elapsed() < Duration::from_secs(3) {
                 let text = self.text();
                 if wanted(&text) {
                     return text;
@@ -170,10 +170,29 @@ impl Terminal {
         self.keys("\r");
     }
 
+    /// Types the letter of an act until the screen shows what it asks. On a busy machine roctop reads it with the keys before, and
+    /// refuses it.
+    pub(crate) fn asks(&mut self, letter: &str, question: &str) {
+        self.keys_until(letter, question, |text| text.contains(question));
+    }
+
+    /// Leaves the screen of a program that has ended.
+    pub(crate) fn leave(&mut self) -> ExitStatus {
+        let started = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < WAIT_LIMIT, "roctop did not end\n{}", self.text());
+            self.keys("q");
+            let typed = Instant::now();
+            while typed.elapsed() < Duration::from_secs(3) && self.child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        self.end()
+    }
+
     /// Asks for an act by its letter, and does it.
     pub(crate) fn acts(&mut self, letter: &str) {
-        self.keys(letter);
-        self.shows("enter does it   any other key does not");
+        self.asks(letter, "enter does it   any other key does not");
         self.keys("\r");
     }
 

@@ -44,9 +44,9 @@ fn kill(pid: u32) {
     assert!(status.unwrap().success(), "{pid}");
 }
 
+/// The program that a roctop has started.
 fn child_of(pid: u32) -> Option<u32> {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-    children.split_whitespace().next()?.parse().ok()
+    crate::kit::demo::program_of(pid)
 }
 
 /// Waits until `is_done`, for a minute at most.

@@ -97,7 +97,7 @@ fn summaries_go_where_they_are_wanted() {
         assert!(text.contains(title), "{title}");
     }
     let output = run(&place, &["-r", "-S", "--summary-output-file", "sums", "-o", "n"]);
-    assert!(!told(&output).contains("ROCPROFV3"));
+    assert!(!told(&output).contains("ROCPROFV3 SUMMARY"));
     let text = std::fs::read_to_string(place.join("n_sums.txt")).unwrap();
     assert!(text.starts_with("\nROCPROFV3 SUMMARY:\n\n|"));
     let widths: BTreeSet<usize> = text

@@ -115,7 +115,7 @@ fn a_database_of_a_real_program_has_what_upstreams_readers_join() {
     let place = Rig::place("joined");
     let options = [
         "rocprofv3",
-        "--sys-trace",
+        "--runtime-trace",
         "-f",
         "json",
         "rocpd",

@@ -30,8 +30,7 @@ fn told_when_killed() -> bool {
     let text = terminal.wait("the end and what was open", |screen| {
         screen.contains("■ signal 9 SIGKILL after") && (screen.contains('▒') || screen.contains("nothing was open"))
     });
-    terminal.keys("q");
-    let status = terminal.end();
+    let status = terminal.leave();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     text.contains('▒')
 }
@@ -159,8 +158,7 @@ fn a_program_that_ignores_an_interrupt_is_asked_and_killed_while_the_seconds_are
     for counted in ["SIGTERM in ", "SIGKILL in "] {
         assert!(terminal.has_shown(counted), "{counted}");
     }
-    terminal.keys("q");
-    let status = terminal.end();
+    let status = terminal.leave();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
 }
 

@@ -16,10 +16,11 @@ fn roctop_alone_is_a_screen_that_comes_back() {
     terminal.line("no-such-program");
     terminal.shows("command not found in PATH");
     terminal.keys("\x1b");
+    // Read together with the next key, it would be another key.
+    terminal.wait("the prompt's end", |text| !text.contains("command not found in PATH"));
     terminal.keys("d");
     terminal.shows("fmha_fwd");
-    terminal.keys("q");
-    terminal.shows("stop it");
+    terminal.asks("q", "stop it");
     terminal.choose("s");
     terminal.shows("Sessions");
     terminal.keys("n");
