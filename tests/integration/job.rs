@@ -193,12 +193,10 @@ fn all_ranks_of_a_job_are_on_one_screen_and_nothing_remains() {
     // Another one at the same time.
     let mut second = job.screen();
     second.wait("three ranks again", |text| has_ranks(text, 3));
-    second.keys("q");
-    assert!(second.end().success());
+    assert!(second.leave().success());
     job.end(ranks);
     screen.wait("the end of all ranks", |text| text.contains("3 ended"));
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
     assert!(
         !job.keys().exists() && !job.node().exists(),
         "keys or the node's folder remain"
@@ -309,8 +307,7 @@ fn enter_shows_a_ranks_own_events_and_esc_goes_back() {
     wait_for("the root's address", || job.has_root());
     let mut screen = job.screen();
     visits_a_rank(&mut screen, 2, "Cijk");
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
     job.end(ranks);
 }
 
@@ -344,8 +341,7 @@ fn events_of_a_rank_elsewhere_are_fetched() {
     let arguments = ["-rm", "sh", "-c", &shell];
     let mut screen = Terminal::start_program(&job.place, 120, 36, "unshare", &arguments, &variables);
     visits_a_rank(&mut screen, 2, "Cijk");
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
     assert_eq!(
         std::fs::read_dir(&own).unwrap().count(),
         0,
@@ -370,8 +366,7 @@ fn a_job_of_one_node_has_no_network() {
     let output = command.env("XDG_STATE_HOME", job.state()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && text.contains("--job-host"), "{text}");
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
     job.end(ranks);
 }
 
@@ -399,8 +394,7 @@ fn a_key_in_a_file_is_enough_to_watch_a_job() {
     let variables = [("XDG_STATE_HOME", "/nonexistent"), ("HOME", "/nonexistent")];
     let mut screen = Terminal::start(&job.place, 120, 36, &words[1..], &variables);
     screen.wait("two ranks", |text| has_ranks(text, 2));
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
     job.end_all(ranks);
 }
 
@@ -421,8 +415,7 @@ fn a_killed_daemon_is_replaced_and_the_job_goes_on() {
             .any(|line| text.contains(line))
     });
     job.end([second]);
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
 }
 
 #[test]

@@ -205,7 +205,10 @@ fn the_binary_alone_carries_everything() {
     let place = place("alone");
     let alone = place.join("roctop");
     // By another process: a child that another test starts meanwhile would keep the file open for writing.
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_roctop")).arg(&alone).status();
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_roctop"))
+        .arg(&alone)
+        .status();
     assert!(copied.unwrap().success());
     let mut command = Command::new(&alone);
     command

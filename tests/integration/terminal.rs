@@ -221,8 +221,7 @@ fn a_pipe_into_roctop_is_the_programs_and_keys_come_from_the_terminal() {
     terminal.shows("ENDED exit 0");
     terminal.keys("0");
     terminal.shows("fed by a pipe");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    assert!(terminal.leave().success());
 }
 
 #[test]

@@ -72,8 +72,7 @@ fn watch(job: &Job, network: &Network) {
     let ranks: Vec<u64> = rows.map(|row| row["values"]["Rank"].as_u64().unwrap()).collect();
     assert_eq!(ranks, [0, 1, 2, 3], "{status:#}");
     visits_a_rank(&mut screen, 4, "work");
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
 }
 
 /// Waits until the job's root listens; a launcher may have named the job.
@@ -136,8 +135,7 @@ fn a_slow_link_keeps_no_rank_off_the_screen() {
     screen.wait("four ranks", |text| has_ranks(text, 4));
     job.end(nodes);
     screen.wait("the end of all ranks", |text| text.contains("4 ended"));
-    screen.keys("q");
-    assert!(screen.end().success());
+    assert!(screen.leave().success());
 }
 
 /// Whether these commands are there; else the test is skipped.

@@ -17,7 +17,7 @@ fn look_and_stop(session: &str) {
     viewer.shows("epoch");
     viewer.keys("i");
     viewer.shows("terminal is with the roctop");
-    viewer.keys("x");
+    viewer.asks("x", "enter does it");
     viewer.choose("t");
     // Where the session goes with its program, so does the viewer.
     if viewer.wait_or_end("GONE") {
@@ -44,7 +44,7 @@ fn a_program_that_is_left_goes_on_without_roctop_and_its_session_goes_with_it() 
     let mut terminal = demo(80, 24);
     terminal.shows("fmha_fwd");
     let session = session_of(&terminal);
-    terminal.keys("q");
+    terminal.asks("q", "enter does it");
     terminal.choose("d");
     assert!(terminal.end().success());
     terminal.shows(&format!("'roctop attach {session}' shows it again"));
@@ -123,7 +123,7 @@ fn viewers_of_one_program_count_from_the_same_time() {
     late.wait("two minutes", |text| text.contains("00:02:"));
     viewer.wait("some seconds", |text| text.contains("00:00:"));
     for terminal in [&mut viewer, &mut late] {
-        terminal.keys("q");
+        terminal.asks("q", "enter does it");
         terminal.choose("d");
         assert!(terminal.end().success());
     }
@@ -151,8 +151,7 @@ fn an_attached_screen_stays_when_the_program_ends() {
     let _ = running.wait();
     stays.shows("the program has ended: process");
     stays.shows("SIGTERM");
-    stays.keys("q");
-    assert!(stays.end().success());
+    assert!(stays.leave().success());
     assert!(closes.end().success());
     closes.shows("the program has ended: process");
 }
@@ -178,7 +177,7 @@ fn a_viewer_comes_and_goes_while_the_program_goes_on() {
     for _ in 0..2 {
         let mut terminal = attach(&session);
         terminal.shows("fmha_fwd");
-        terminal.keys("q");
+        terminal.asks("q", "enter does it");
         terminal.choose("d");
         assert!(terminal.end().success());
         assert!(running.try_wait().unwrap().is_none(), "the program goes on");
@@ -197,7 +196,7 @@ fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
         .unwrap();
     let session = running.id().to_string();
     let mut first = attach(&session);
-    first.keys("q");
+    first.asks("q", "enter does it");
     first.choose("d");
     let mut viewer = Terminal::start(
         &std::env::temp_dir(),

@@ -137,8 +137,7 @@ fn the_first_interrupt_is_the_programs_and_the_second_asks() {
     terminal.choose("t");
     terminal.shows("signal 15");
     terminal.shows("SIGTERM was sent by roctop, from its screen");
-    terminal.keys("q");
-    let status = terminal.end();
+    let status = terminal.leave();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
 }
 

@@ -29,8 +29,7 @@ fn roctop_alone_is_a_screen_that_comes_back() {
     terminal.keys("q");
     // How it ended is said where it was started.
     terminal.shows("sh -c 'exit 7': exit 7");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    assert!(terminal.leave().success());
     assert!(!terminal.is_full_screen(), "the alternate screen was left");
 }
 
@@ -66,12 +65,11 @@ fn a_session_is_chosen_from_the_list() {
     }
     terminal.keys("\r");
     terminal.shows("fmha_fwd");
-    terminal.keys("q");
+    terminal.asks("q", "enter does it");
     terminal.choose("d");
     terminal.shows("Sessions");
     assert!(running.try_wait().unwrap().is_none(), "the program goes on");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    assert!(terminal.leave().success());
     super::signal::send("TERM", running.id());
     let _ = running.wait();
 }
