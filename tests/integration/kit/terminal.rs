@@ -173,7 +173,23 @@ impl Terminal {
     /// Types the letter of an act until the screen shows what it asks. On a busy machine roctop reads it with the keys before, and
     /// refuses it.
     pub(crate) fn asks(&mut self, letter: &str, question: &str) {
-        self.keys_until(letter, question, |text| text.contains(question));
+        let started = Instant::now();
+        loop {
+            self.keys(letter);
+            let typed = Instant::now();
+            // Long: a letter that is only late would close what the one before it opened.
+            while typed.elapsed() < Duration::from_secs(20) {
+                if self.text().contains(question) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            assert!(
+                started.elapsed() < WAIT_LIMIT,
+                "never seen: {question}\n{}",
+                self.text()
+            );
+        }
     }
 
     /// Leaves the screen of a program that has ended.

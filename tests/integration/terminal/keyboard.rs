@@ -55,7 +55,9 @@ fn words_and_pastes_end_no_program_and_write_no_file() {
         .map(|entry| entry.unwrap().path())
         .collect();
     assert_eq!(files, [place.join("config.toml")]);
-    quit(terminal);
+    // Counting for the filter keeps the screen busy: no menu here.
+    super::signal::send("TERM", terminal.pid());
+    terminal.end();
     std::fs::remove_dir_all(&place).unwrap();
 }
 
