@@ -78,7 +78,12 @@ impl Typist {
             return;
         }
         self.acts += 1;
-        let is_asked = is_asked(&self.keys, line.as_deref(), &effect) || (by_line && key == Key::Enter);
+        // ctrl-c interrupts at once and leaves a menu as it is.
+        let mut others = self.keys.clone();
+        others.retain(|key| *key != Key::Ctrl('c'));
+        let is_asked = is_asked(&self.keys, line.as_deref(), &effect)
+            || is_asked(&others, line.as_deref(), &effect)
+            || (by_line && key == Key::Enter);
         let is_interrupt = effect == Effect::Interrupt && key == Key::Ctrl('c');
         assert!(
             is_asked && (together == 1 || is_interrupt),

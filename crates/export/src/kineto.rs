@@ -28,7 +28,7 @@ const SORT_BUFFER_BYTES: usize = 16 << 20;
 const GPU_SORT_INDEX: u64 = 5_000_000;
 
 /// HIP's calls that Kineto does not record on ROCm; nor does it record those of HIP's compiler API. Holistic Trace Analysis expects
-/// that a call takes long enough to be told from its neighbours.
+/// that a call takes long enough to be distinguished from its neighbours.
 const LEFT_OUT: [&str; 11] = [
     "hipCtxSetCurrent",
     "hipDeviceGetAttribute",

@@ -98,7 +98,7 @@ pub(crate) fn is_open(ui: &Ui, kind: &MenuKind) -> bool {
     matches!(&ui.popup, Some(Popup::Menu(menu)) if menu.kind == *kind)
 }
 
-/// A key while a menu is open. One that is none of its own closes it: it was meant for something else.
+/// A key while a menu is open. Another key than the menu's closes it: it was meant for something else.
 pub(super) fn key(ui: &mut Ui, latest: &Arc<Snapshot>, mut menu: Menu, key: Key) -> Effect {
     if key == Key::Ctrl('c') && menu.kind != MenuKind::Interrupted {
         return act(ui, latest, Action::Interrupt);

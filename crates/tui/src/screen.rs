@@ -26,7 +26,7 @@ use super::theme::Theme;
 /// (tmux 3.5 waits as long).
 const SEQUENCE: u64 = 10;
 
-/// A read ends after so many bytes, however many follow.
+/// Maximum number of bytes of a read.
 const MAX_READ: usize = 64 << 10;
 /// How long the rest of a paste may take, ns; its end may be lost on the way, and keys are to be keys again.
 const PASTE: Nanos = 1_000_000_000;
@@ -230,7 +230,7 @@ impl Screen {
         (self.read, self.decoder.together())
     }
 
-    /// All bytes that are there: a buffer that was filled leaves a rest, which came with it.
+    /// All available bytes: a buffer that was filled leaves a rest, which came with it.
     fn read(&mut self) -> io::Result<Vec<u8>> {
         self.read = boottime();
         let mut all = Vec::new();

@@ -196,7 +196,7 @@ impl Start {
         self.line = Some(Line { wanted, prompt });
     }
 
-    /// The terminal was read; so many keys and clicks came at once.
+    /// The terminal was read; n keys and clicks came at once.
     pub const fn read(&mut self, together: usize) {
         self.is_burst = together > 1;
     }

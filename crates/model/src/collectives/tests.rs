@@ -194,7 +194,7 @@ fn the_first_collectives_are_timed_by_kernels_in_any_order() {
 }
 
 #[test]
-fn a_running_process_waits_for_its_first_kernel_or_shows_that_there_is_none() {
+fn a_process_waits_for_its_first_kernel() {
     let in_flight = |call: &Communication| Dispatch {
         process: call.process,
         correlation: call.correlation,

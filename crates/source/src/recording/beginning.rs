@@ -196,7 +196,7 @@ fn is_work(first: &Slot) -> bool {
     [Dispatch::KIND, Copy::KIND].contains(&(first[0] as u8))
 }
 
-/// Whether it belongs to a call or dispatch and has no time of its own.
+/// Whether it belongs to a call or dispatch and has no separate time.
 fn is_detail(first: &Slot) -> bool {
     let kinds = [
         Transfer::KIND,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_before_is_left_out_and_the_call_of_later_work_is_taken_along() {
+    fn calls_of_later_work_stay() {
         let before = BEGIN - 900;
         let calls = [
             slot(Transfer::KIND, [1, 0, 0, 0, 0, 0]),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_calls_that_return_later_and_counters_of_kernels_that_end_later_stay() {
+    fn requests_and_counters_of_later_ends_stay() {
         let records = [
             slot(Transfer::KIND, [7, 0, 0, 0, 0, 0]),
             slot(CounterValue::KIND, [5, 0, 0, 0, 0, 0]),

@@ -265,7 +265,7 @@ fn an_alert_stays_in_the_log_after_its_end() {
 }
 
 #[test]
-fn a_missing_rank_is_reported_after_its_time_with_its_collective() {
+fn a_missing_rank_has_its_collective() {
     let mut store = store();
     for rank in 0..3 {
         store.apply_all(&[
