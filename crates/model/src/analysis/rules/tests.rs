@@ -1,13 +1,11 @@
 //! Each rule on a program written for it.
 
 use super::*;
-use crate::analysis::{LoggedAlert, Thresholds};
-use crate::collectives::Key;
+use crate::analysis::LoggedAlert;
 use crate::{Fresh, Options, Store};
 use roctop_ring::record::memory;
 use roctop_trace::item::{
-    Agent, AgentId, Allocation, ApiCall, Communication, Communicator, Copy, Dispatch, Item, Kernel, Open, Operation,
-    Process, QueueId, StreamId,
+    Agent, AgentId, Allocation, ApiCall, Copy, Dispatch, Item, Kernel, Open, Operation, Process, QueueId, StreamId,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -262,64 +260,4 @@ fn an_alert_stays_in_the_log_after_its_end() {
     assert!(analysis.alerts.iter().all(|alert| alert.rule != Rule::Gap));
     let gap = analysis.log.iter().find(is_gap).expect("it is kept");
     assert_eq!((gap.count, gap.is_active), (1, false));
-}
-
-#[test]
-fn a_missing_rank_has_its_collective() {
-    let mut store = store();
-    for rank in 0..3 {
-        store.apply_all(&[
-            Item::Process(Process {
-                id: ProcessId(rank),
-                pid: 10 + rank,
-                since: SECOND,
-                ..Process::default()
-            }),
-            Item::Communicator(Communicator {
-                process: ProcessId(rank),
-                number: 1,
-                identity: Some(77),
-                rank: Some(rank),
-                size: Some(3),
-                ..Communicator::default()
-            }),
-        ]);
-    }
-    let call = |rank: u32, sequence: u32, start: u64| {
-        Item::Communication(Communication {
-            process: ProcessId(rank),
-            correlation: sequence.into(),
-            communicator: 1,
-            sequence,
-            start,
-            ..Communication::default()
-        })
-    };
-    let begin = 3 * SECOND;
-    store.apply_all(&[0, 1, 2].map(|rank| call(rank, 1, 2 * SECOND)));
-    store.apply_all(&[call(0, 2, begin), call(2, 2, begin + SECOND / 2)]);
-    let absent = |store: &mut Store, now| {
-        store.apply(&Item::Now(now));
-        let mut found = rules(store);
-        found.retain(|known| known.0 == Rule::Absent);
-        found
-    };
-    let limit = Thresholds::default().absent;
-    assert_eq!(absent(&mut store, begin + limit), []);
-    let key = Key {
-        communicator: 0,
-        sequence: 2,
-        pair: None,
-    };
-    let now = begin + limit + 1;
-    assert_eq!(absent(&mut store, now), [(Rule::Absent, Evidence::Collective(key))]);
-    let snap = store.snapshot(Fresh::All);
-    let texts = snap.analysis().alerts.iter().map(|alert| &*alert.text);
-    let texts: Vec<&str> = texts.collect();
-    assert!(
-        texts.contains(&"rank 1 has not come to AllReduce #2 of comm 0"),
-        "{texts:?}"
-    );
-    store.apply(&call(1, 2, now));
-    assert_eq!(absent(&mut store, now + SECOND), []);
 }
