@@ -544,10 +544,7 @@ fn put(words: &[AtomicU64], at: usize, value: u64) {
 #[inline]
 fn marking() -> Option<&'static Thread> {
     let Some(thread) = thread::current() else {
-        // The call is a signal handler's, while the thread works for the collector.
-        if let Some(process) = process::get().filter(|_| thread::is_helping()) {
-            process.count(counter::REENTRANT, 1);
-        }
+        thread::count_reentrant();
         return None;
     };
     process::get()?.calibrate_when_due(clock::now());

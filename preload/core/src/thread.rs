@@ -220,10 +220,18 @@ pub fn is_aside() -> bool {
     matches!(tls::get(), ASIDE | CLAIMING)
 }
 
-/// Whether this thread works for the collector, with or without a ring. False while it claims one: `claim` counts then.
-#[inline]
-pub(crate) fn is_helping() -> bool {
-    tls::get() == ASIDE
+/// Counts a record of the calling thread as lost if the thread works for the collector: the caller is a signal handler.
+/// While the thread claims a ring, `claim` has counted it.
+#[cold]
+pub fn count_reentrant() {
+    if tls::get() != ASIDE {
+        return;
+    }
+    match process::get() {
+        Some(process) => process.count(counter::REENTRANT, 1),
+        // The process is not ready yet.
+        None => _ = word(word::EARLY).fetch_add(1, Ordering::Relaxed),
+    }
 }
 
 /// A free ring, otherwise that of an ended thread, otherwise one of a new file.

@@ -48,7 +48,11 @@ fn is_on() -> bool {
         state::OFF => false,
         _ => {
             let _errno = Errno::keep();
-            thread::current().is_some()
+            let is_traced = thread::current().is_some();
+            if !is_traced {
+                thread::count_reentrant();
+            }
+            is_traced
         }
     }
 }
