@@ -42,7 +42,7 @@ pub mod header {
     pub const PID: usize = 2;
     /// Start time of the process, clock ticks since boot.
     pub const START: usize = 3;
-    /// Index of the newest point plus one; 0: no point yet; `ESTIMATED` (3): estimated points.
+    /// Index of the newest point plus one; 0: no point yet; `ESTIMATED` (3) and `ESTIMATED_AND_ONE` (4): estimated points.
     pub const NEWEST: usize = 8;
     /// The first point of the agent's clock: ticks, HSA ns.
     pub const FIRST: usize = 10;
@@ -137,9 +137,11 @@ impl<'m> SlotWriter<'m> {
 
 /// The points are estimates made before any work had times: the first point, and the first of the alternating two.
 const ESTIMATED: u64 = 3;
+/// As [`ESTIMATED`], while the second of the alternating two is a real point: one alone makes no line.
+const ESTIMATED_AND_ONE: u64 = 4;
 
 /// Stores two estimated points of the agent's clock, the earlier one first, for work that is never seen complete. Later
-/// estimates replace them; the first [`keep_point`] replaces them permanently.
+/// estimates replace them until the first [`keep_point`]; its second one replaces them for good.
 pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
     let Some(words) = words.first_chunk::<{ header::WORDS }>() else {
         return;
@@ -158,7 +160,7 @@ pub fn keep_reckoned(words: Words<'_>, points: [[u64; 2]; 2]) {
     words[header::NEWEST].store(ESTIMATED, Ordering::Release);
 }
 
-/// Whether the agent's clock has no points other than estimates.
+/// Whether all points of the agent's clock are estimates.
 pub fn is_reckoned(words: Words<'_>) -> bool {
     let newest = words.get(header::NEWEST).map(|word| word.load(Ordering::Relaxed));
     matches!(newest, Some(0 | ESTIMATED))
@@ -170,15 +172,24 @@ pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
         return;
     };
     let mut newest = words[header::NEWEST].load(Ordering::Relaxed);
-    if newest == ESTIMATED {
+    let second = header::POINTS + 2;
+    if newest == ESTIMATED || (newest == ESTIMATED_AND_ONE && words[second].load(Ordering::Relaxed) == ticks) {
+        words[second].store(ticks, Ordering::Relaxed);
+        words[second + 1].store(nanoseconds, Ordering::Relaxed);
+        words[header::NEWEST].store(ESTIMATED_AND_ONE, Ordering::Release);
+        return;
+    }
+    let mut first = [ticks, nanoseconds];
+    if newest == ESTIMATED_AND_ONE {
+        first = [second, second + 1].map(|at| words[at].load(Ordering::Relaxed));
         newest = 0;
         words[header::NEWEST].store(newest, Ordering::Relaxed);
         // Release: a reader that finds half of a point below also finds that there is none.
         fence(Ordering::Release);
     }
     if newest == 0 {
-        words[header::FIRST].store(ticks, Ordering::Relaxed);
-        words[header::FIRST + 1].store(nanoseconds, Ordering::Relaxed);
+        words[header::FIRST].store(first[0], Ordering::Relaxed);
+        words[header::FIRST + 1].store(first[1], Ordering::Relaxed);
     }
     let place = (newest & 1) as usize;
     let at = header::POINTS + 2 * place;

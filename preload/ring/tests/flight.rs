@@ -122,7 +122,7 @@ fn completed_dispatch_without_clock_is_untimed() {
 }
 
 #[test]
-fn estimated_points_serve_until_the_first_real_point() {
+fn estimated_points_serve_until_two_real_points() {
     let mut kept = Kept::new();
     kept.submit(0, State::Own);
     kept.complete(0, ORIGIN + 10, ORIGIN + 20);
@@ -135,7 +135,12 @@ fn estimated_points_serve_until_the_first_real_point() {
     kept.header[header::NEWEST].store(0, Ordering::Relaxed);
     assert_eq!(end(&kept), 0, "a point is being written");
     kept.header[header::NEWEST].store(3, Ordering::Relaxed);
-    keep_point(&kept.header, ORIGIN, 5_000_000);
+    for _ in 0..2 {
+        keep_point(&kept.header, ORIGIN, 5_000_000);
+        assert_eq!(end(&kept), 3_000_200, "one point makes no line");
+    }
+    keep_reckoned(&kept.header, [[ORIGIN, 1_000_000], [later, 2_000_000]]);
+    assert_eq!(end(&kept), 3_000_200, "estimates come too late now");
     keep_point(&kept.header, later, 6_000_000);
     assert_eq!(end(&kept), 5_000_200, "nothing of them is left");
     keep_reckoned(&kept.header, [[ORIGIN, 1_000_000], [later, 2_000_000]]);
