@@ -93,7 +93,12 @@ pub(super) fn attach_from(session: &Path, options: &Attach, back: Option<String>
         },
     );
     // The session may have gone with its roctop: that is an end like any other.
-    let read = ingest.stop();
+    let read = if end.is_over {
+        ingest.stop()
+    } else {
+        ingest.leave();
+        Ok(())
+    };
     if let Ok(Some(said)) = runner.finish() {
         say(&said);
     }

@@ -24,7 +24,7 @@ use anyhow::{Context, Result, anyhow};
 use roctop_ring::reader::{Progress, Thread};
 use roctop_ring::record::Slot;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -58,6 +58,7 @@ pub struct Ingest {
     sites: JoinHandle<()>,
     consumer: JoinHandle<Result<()>>,
     decoder: SharedDecoder,
+    is_left: Arc<AtomicBool>,
 }
 
 /// How gauges are read: below which root, how often.
@@ -225,6 +226,7 @@ impl Ingest {
                 waiting: waiting.clone(),
             },
         )?;
+        let is_left = Arc::new(AtomicBool::new(false));
         let drainer = Drainer {
             live,
             stack_files,
@@ -244,9 +246,11 @@ impl Ingest {
             pids,
             is_shown: store.is_some() && asked.is_none(),
             is_recorded: output.recorder.is_some() || output.keeper.is_some(),
+            is_left: is_left.clone(),
         };
         let decoder = Arc::new(Mutex::new(Decoder::by_kind()));
         let consumer = Consumer {
+            is_left: is_left.clone(),
             decoder: decoder.clone(),
             output,
             store,
@@ -269,6 +273,7 @@ impl Ingest {
             sites,
             consumer,
             decoder,
+            is_left,
         })
     }
 
@@ -280,6 +285,13 @@ impl Ingest {
     /// A handle for other threads.
     pub fn sender(&self) -> IngestSender {
         IngestSender(self.sender.clone())
+    }
+
+    /// Stops to read a session that goes on and that nobody looks at any more. What was read and not yet counted is dropped: the
+    /// threads may be far behind, and the user does not wait for them.
+    pub fn leave(self) {
+        self.is_left.store(true, Ordering::Relaxed);
+        let _ = self.sender.send(Message::Stop);
     }
 
     /// Reads what is left, finishes the recording and ends the threads.
@@ -403,6 +415,7 @@ struct Drainer {
     pids: Pids,
     is_shown: bool,
     is_recorded: bool,
+    is_left: Arc<AtomicBool>,
 }
 
 impl Drainer {
@@ -424,6 +437,9 @@ impl Drainer {
             schedule.drain_begins(began.elapsed(), of_thread());
             let now = boottime();
             let is_last = self.take_messages(message, messages, now)?;
+            if self.is_left.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             let progress = self.drain(now, is_last)?;
             if self.is_shown && schedule.takes_health() {
                 let fills = self.live.fills().into_iter().take(MAX_HEALTH_PROCESSES);
@@ -565,6 +581,7 @@ impl Output {
 }
 
 struct Consumer {
+    is_left: Arc<AtomicBool>,
     decoder: SharedDecoder,
     output: Output,
     store: Option<Arc<Mutex<Store>>>,
@@ -599,6 +616,9 @@ impl Consumer {
     fn run(mut self, batches: &Receiver<Batch>) -> Result<()> {
         let shared = self.decoder.clone();
         for mut batch in batches {
+            if self.is_left.load(Ordering::Relaxed) {
+                break;
+            }
             // Nobody else wants it but a reader of the past, now and then.
             let mut decoder = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let begins = self.asked.take_if(|asked| asked.load(Ordering::Relaxed)).is_some();
