@@ -252,11 +252,10 @@ fn wander(terminal: &mut Terminal, dice: &mut Dice, steps: usize) {
 
 /// Leaves the screen; `answer` is what to do with a program that still runs.
 fn leave(mut terminal: Terminal, answer: &str) {
-    terminal.keys("q");
-    if terminal.wait_or_end("still runs") {
-        terminal.keys(answer);
+    if terminal.asks("q", "still runs") {
+        terminal.choose(answer);
     }
-    let status = terminal.end();
+    let status = terminal.leave();
     let bytes = terminal.bytes();
     let last = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(400)..]).into_owned();
     assert!(!terminal.is_full_screen(), "{status}, the last that it wrote: {last:?}");

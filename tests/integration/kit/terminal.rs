@@ -150,7 +150,12 @@ impl Terminal {
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
-            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {what}\n{}", self.text());
+            let ended = self.child.try_wait().unwrap();
+            assert!(
+                started.elapsed() < WAIT_LIMIT && ended.is_none(),
+                "never seen: {what}; roctop: {ended:?}\n{}",
+                self.text()
+            );
         }
     }
 
@@ -170,9 +175,9 @@ impl Terminal {
         self.keys("\r");
     }
 
-    /// Types the letter of an act until the screen shows what it asks. On a busy machine roctop reads it with the keys before, and
-    /// refuses it.
-    pub(crate) fn asks(&mut self, letter: &str, question: &str) {
+    /// Types the letter of an act until the screen shows what it asks; false if roctop ended. On a busy machine roctop reads the letter
+    /// with the keys before, and refuses it.
+    pub(crate) fn asks(&mut self, letter: &str, question: &str) -> bool {
         let started = Instant::now();
         loop {
             self.keys(letter);
@@ -180,7 +185,10 @@ impl Terminal {
             // Long: a letter that is only late would close what the one before it opened.
             while typed.elapsed() < Duration::from_secs(20) {
                 if self.text().contains(question) {
-                    return;
+                    return true;
+                }
+                if self.child.try_wait().unwrap().is_some() {
+                    return false;
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -219,8 +227,9 @@ impl Terminal {
         self.keys("\r");
     }
 
-    /// Waits until the screen shows a text; false if the program ended first.
+    /// Waits until the screen shows a text; false if roctop ended first.
     pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
+        let started = Instant::now();
         loop {
             if self.text().contains(text) {
                 return true;
@@ -228,6 +237,7 @@ impl Terminal {
             if self.child.try_wait().unwrap().is_some() {
                 return false;
             }
+            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {text}\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -215,8 +215,9 @@ fn kernels_of_a_program_that_is_replaced_in_its_first_moments_have_their_times()
         recorded.check_lost();
         let dispatches = &recorded.run.dispatches;
         let untimed = dispatches.iter().filter(|d| d.flags & flag::UNTIMED != 0).count();
+        let suspect = dispatches.iter().filter(|d| d.flags & flag::SUSPECT_TIME != 0).count();
         println!(
-            "replaced: {} dispatches, {untimed} of them without times",
+            "replaced: {} dispatches, {untimed} of them without times, {suspect} with suspect ones",
             dispatches.len()
         );
         assert!(dispatches.len() >= 400 && untimed == 0);
