@@ -27,7 +27,7 @@ const EPOCH: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Steps after which a worker may end: on a busy machine no step may be complete within its seconds.
 const MIN_STEPS: u64 = 2;
-/// When a worker that waits for a file ends without it: nobody is there to make the file.
+/// When a worker ends whose file does not appear: its test is gone.
 const FILE_LIMIT: Duration = Duration::from_mins(5);
 
 /// First argument that makes roctop the demo's worker.

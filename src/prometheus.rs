@@ -49,7 +49,7 @@ impl Endpoint {
             .enable_time()
             .build()?;
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
-            // An endpoint that fails answers nobody; the program goes on.
+            // Without an endpoint the program goes on.
             let _ = runtime.block_on(serve(self.0, &Arc::new((store, keep))));
         })?;
         Ok(())
@@ -73,7 +73,7 @@ async fn serve(listener: std::net::TcpListener, answers: &Answers) -> io::Result
             oldest.abort();
         }
         let answers = answers.clone();
-        // A client that goes away is its own affair.
+        // A client may go away at any time.
         clients.push_back(tokio::spawn(async move { drop(answer(client, &answers).await) }).abort_handle());
     }
 }

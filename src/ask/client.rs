@@ -10,11 +10,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// How long an answer may take, at the first try and at the second: a busy machine may keep a roctop from its work.
+/// How long an answer may take, for the first and the second request: the machine may be busy.
 const ANSWER_LIMITS: [Duration; 2] = [Duration::from_secs(10); 2];
 
-/// Asks, and passes each response to `take` until that says no. A question without an answer is asked once more. One that is
-/// answered again and again waits as long as the session's roctop is there.
+/// Asks, and passes each response to `take` until that returns false. A question without an answer is asked once more. A question
+/// that follows the session waits as long as the session's roctop runs.
 ///
 /// Errors: nobody answers there; or what `take` says.
 pub fn ask(session: &Path, request: &Request, take: &mut dyn FnMut(Response) -> Result<bool>) -> Result<()> {
@@ -84,7 +84,7 @@ async fn talk(
         let mut line = Vec::new();
         let mut limited = (&mut read).take(MAX_RESPONSE as u64);
         let got = loop {
-            // What was read before the limit stays in the line.
+            // Bytes that were read before the limit stay in `line`.
             match timeout(limit, limited.read_until(b'\n', &mut line)).await {
                 Ok(got) => break got,
                 Err(_) if request.follow => late(),

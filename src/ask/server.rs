@@ -149,7 +149,7 @@ async fn serve(
         }
         let answers = answers.clone();
         tokio::spawn(async move {
-            // A client that goes away is its own affair.
+            // A client may go away at any time.
             let _ = converse(client, &answers).await;
             drop(place);
         });

@@ -37,7 +37,7 @@ impl From<anyhow::Error> for Failure {
     /// Finds the cause below the context that was added on the way.
     fn from(error: anyhow::Error) -> Self {
         let mut text = format!("{error:#}");
-        // Errors of libraries hide the system's, but not its text.
+        // Errors of libraries hide the system's error, but not its text.
         if text.ends_with(FILE_TOO_LARGE) {
             text += "; the size of files is limited here ('ulimit -f')";
         }

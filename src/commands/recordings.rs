@@ -163,7 +163,7 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     };
     let made = export::write(&job)?.files;
     drop(progress);
-    // The others have it in their files.
+    // The files of other formats have it.
     if formats.contains(&export::Format::Collapsed) {
         for process in &collected.run.processes {
             for text in collected.run.missing_of(process.id) {

@@ -141,7 +141,7 @@ struct Running {
     on_exit: OnExit,
     /// Other viewers can know how the program ended.
     is_end_noted: bool,
-    /// What the user is to know of the level that an earlier check found.
+    /// The line about the level that an earlier check found.
     kept_level: Option<String>,
 }
 

@@ -129,7 +129,7 @@ pub(crate) struct Prepared {
     pub(crate) session: SessionDir,
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) recorder: Option<Recorder>,
-    /// What the user is to know of the level that an earlier check found.
+    /// The line about the level that an earlier check found.
     pub(crate) kept_level: Option<String>,
 }
 

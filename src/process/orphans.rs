@@ -21,7 +21,7 @@ impl Default for Orphans {
 }
 
 impl Orphans {
-    /// Lets go of those that have ended.
+    /// Waits for those that have ended.
     pub(super) fn reap(&self) {
         for pid in children() {
             if self.own.contains(&pid) || name(&pid.to_string()) == self.name {

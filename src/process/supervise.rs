@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long roctop waits whether a signal's sender sends it to the program as well.
+/// How long roctop waits for the sender of a signal to send it to the program, too.
 const TO_BOTH: Duration = Duration::from_millis(100);
-/// How long the witness's word of a signal counts that roctop has not seen.
+/// How long a signal counts that the witness has got and roctop has not.
 const UNSEEN: Duration = Duration::from_secs(1);
 
 const HUP: i32 = Signal::HUP.as_raw();
@@ -119,7 +119,7 @@ pub enum Terminal {
     Shared,
 }
 
-/// What becomes of a signal to roctop.
+/// What happens to a signal to roctop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It has arrived. The answer true keeps it from the program.
@@ -287,10 +287,10 @@ impl<F: FnMut(i32, &str, Step) -> bool> Passing<F> {
     }
 }
 
-/// What the witness has got.
+/// Signals that the witness has got.
 #[derive(Default)]
 struct Seen {
-    /// What no signal to roctop was matched with yet.
+    /// Signals that are not matched with one to roctop yet.
     heard: Vec<(Instant, Caught)>,
     /// Signals to roctop that the witness had too: when they came.
     both: Vec<(Instant, Caught)>,

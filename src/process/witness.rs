@@ -23,7 +23,7 @@ const NAME: &str = "signal-witness";
 /// How long an answer may take: a watchdog.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Says that the witness has written all that had reached it.
+/// Marks the end of an answer: the witness has written all signals that had reached it.
 const ANSWER: Caught = Caught {
     signal: 0,
     code: 0,
@@ -45,6 +45,8 @@ impl Witness {
         let own = std::env::current_exe().context("cannot find roctop's own file")?;
         let mut command = Command::new(own);
         command.arg0(NAME).arg(WITNESS);
+        // A library of the user's may write to its standard output, which carries the answers.
+        command.env_remove("LD_PRELOAD");
         if in_session {
             command.arg(IN_SESSION);
         }
@@ -64,7 +66,7 @@ impl Witness {
         Ok(witness)
     }
 
-    /// What has reached it since the last time; none if it is gone.
+    /// Signals that have reached it since the last call; `None` if it has ended.
     pub(super) fn heard(&mut self) -> Option<Vec<Caught>> {
         self.ask.write_all(&[0]).ok()?;
         let asked = Instant::now();
@@ -108,7 +110,7 @@ pub fn arguments() -> Option<Vec<std::ffi::OsString>> {
     (words.next()? == OsStr::new(WITNESS)).then(|| words.collect())
 }
 
-/// The witness's life; the exit code.
+/// Runs the witness; returns its exit code.
 pub fn run(words: &[std::ffi::OsString]) -> u8 {
     let _ = std::fs::write("/proc/self/comm", NAME);
     if words.first().is_some_and(|word| word == IN_SESSION) {

@@ -48,7 +48,7 @@ fn text_lines(text: &str) -> Result<Input> {
         if let Some(counters) = line.strip_prefix("pmc:") {
             let mut counters: Vec<String> = counters.split_whitespace().map(str::to_owned).collect();
             if counters.is_empty() {
-                // One without counters is a job all the same, as upstream.
+                // A line without counters is a job, too, as upstream.
                 counters.push(String::new());
             }
             let mut settings = Settings::default();

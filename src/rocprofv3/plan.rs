@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) request: Option<Request>,
     pub(super) choice: Choice,
     pub(super) formats: Vec<Format>,
-    /// Nothing asked for a format, which this process is to say.
+    /// Nothing asked for a format, and this process says so.
     pub(super) has_usual_format: bool,
     /// With keys.
     pub(super) directory: String,

@@ -129,7 +129,7 @@ fn a_recording_on_a_full_disk_keeps_what_was_written_and_counts_the_rest() {
         command.env("ROCTOP_DEMO_WORKER", work.until());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // It is told when the disk is full.
+        // roctop reports the full disk.
         let full = lines.next().unwrap().unwrap();
         work.done();
         let rest = lines.map(Result::unwrap);

@@ -93,7 +93,7 @@ impl Job {
         self.keys().join("root").exists()
     }
 
-    /// Ends its work, and waits for the processes that do it. They have nothing to say.
+    /// Ends its work and waits for its processes, which print nothing.
     fn end(&self, children: impl IntoIterator<Item = Child>) {
         self.work.done();
         for child in children {
@@ -141,7 +141,7 @@ impl Job {
     }
 }
 
-/// Whether so many ranks are at work: `3 ranks live`, or `1 of 3 ranks live   2 silent` if a busy machine keeps them from their
+/// Whether this number of ranks run: `3 ranks live`, or `1 of 3 ranks live   2 silent` if a busy machine delays their
 /// reports.
 fn has_ranks(text: &str, ranks: usize) -> bool {
     let number = |line: &str, before: &str| {

@@ -51,7 +51,7 @@ impl Kept {
         })
     }
 
-    /// The only one in the directory; else what roctop told is shown.
+    /// The only one in the directory; otherwise roctop's messages are shown.
     fn only(runs: &Path, told: &dyn std::fmt::Debug) -> Self {
         let all = entries(runs);
         assert_eq!(all.len(), 1, "{all:?}\n{told:?}");
@@ -118,7 +118,7 @@ impl Told {
         is_there
     }
 
-    /// Waits until an event has come so often.
+    /// Waits until an event has come `times` times.
     fn wait(&mut self, event: &str, times: usize) {
         while self.events.get(event).map_or(0, Vec::len) < times {
             assert!(self.read(), "{event} comes {times} times: {:?}", self.events);

@@ -37,7 +37,7 @@ pub(crate) struct Driven {
     pub(crate) ui: Ui,
     pub(crate) snap: Arc<Snapshot>,
     pub(crate) theme: Theme,
-    /// The time that the state is told, ns: a second after each key and click.
+    /// The state's clock, ns: it advances by a second after each key and click.
     clock: u64,
 }
 
@@ -57,7 +57,7 @@ impl Driven {
         self.reads(Msg::Key(key))
     }
 
-    /// A message of what the terminal sent alone.
+    /// A message for a key that was read alone.
     fn reads(&mut self, message: Msg) -> Effect {
         self.clock += 1_000_000_000;
         let (at, together) = (self.clock, 1);

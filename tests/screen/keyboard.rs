@@ -13,7 +13,7 @@ use roctop_ring::record::status;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// A program that runs and whose counters can rest.
+/// A running program whose counters can be paused.
 fn running() -> Arc<Snapshot> {
     let mut store = Store::new(Options::default());
     store.apply(&Item::Counter(Arc::new(Counter {
@@ -29,7 +29,7 @@ fn running() -> Arc<Snapshot> {
     store.snapshot(Fresh::All)
 }
 
-/// A screen, the clock that it is told, and the keys that it got.
+/// A screen, its virtual clock, and the keys typed so far.
 #[derive(Clone)]
 struct Typist {
     ui: Ui,
@@ -60,7 +60,7 @@ impl Typist {
         update(&mut self.ui, &self.snap, Msg::Read { at, together });
     }
 
-    /// A key of a read that had so many; an act must have been asked for.
+    /// A key of a read that had `together` keys; an act needs its letter and enter.
     fn key(&mut self, key: Key, together: usize) {
         self.reads(together);
         self.keys.push(key);
@@ -78,7 +78,7 @@ impl Typist {
             return;
         }
         self.acts += 1;
-        // ctrl-c interrupts at once and leaves a menu as it is.
+        // ctrl-c interrupts at once and does not change a menu.
         let mut others = self.keys.clone();
         others.retain(|key| *key != Key::Ctrl('c'));
         let is_asked = is_asked(&self.keys, line.as_deref(), &effect)
@@ -199,10 +199,10 @@ fn has_front(ui: &Ui) -> bool {
     ui.popup.is_some() || ui.question.is_some() || ui.prompt.is_some()
 }
 
-/// Types every sequence of so many keys, each `pause` after the one before, and enter after each sequence.
+/// Types every sequence of `length` keys, each `pause` after the previous one, and enter after each sequence.
 ///
-/// What a key does is the view's, or that of what stands in front. In builds without optimisation a view with nothing in
-/// front is therefore looked at once; with optimisation every sequence is typed.
+/// A key acts on the view, or on what is in front of it. Without optimisation, a view with nothing in
+/// front is tried once; with optimisation, every sequence is typed.
 fn every(typist: &Typist, keys: &[Key], length: usize, pause: u64, known: &mut HashSet<(usize, Tab, bool)>) -> usize {
     let mut acts = 0;
     for &key in keys {
@@ -240,7 +240,7 @@ fn no_three_keys_that_come_at_once_act() {
     let typist = Typist::new();
     let burst = |keys: &[Key]| {
         let mut typist = typist.clone();
-        // Two of them may follow a menu or a question that was opened long before.
+        // Two keys may follow a menu or a question that opened long before.
         for &key in keys {
             typist.key(key, keys.len());
         }
@@ -274,7 +274,7 @@ fn a_menu_takes_no_key_but_esc_for_300_ms() {
     assert_eq!(menu(299, &choice), (0, true));
     assert_eq!(menu(300, &choice), (1, false));
     assert_eq!(menu(0, &[Key::Esc]), (0, false));
-    // The first choice does nothing, and a key of none closes it.
+    // The first choice does nothing; a key without a choice closes the menu.
     assert_eq!(menu(1000, &[Key::Enter]), (0, false));
     assert_eq!(menu(1000, &[Key::Char('k'), Key::Char('e'), Key::Enter]), (0, false));
     assert_eq!(menu(0, &[Key::Ctrl('c')]).0, 1, "it interrupts at once");
@@ -297,7 +297,7 @@ const WORDS: [&str; 40] = [
     "6p", "gt", "export", "csv", "Record", "it,", "taxi;", "quit", "?help",
 ];
 
-/// Some words, the seed's.
+/// Words made from a seed.
 fn words(dice: &mut Dice) -> String {
     let words: Vec<&str> = (0..=dice.below(8)).map(|_| WORDS[dice.below(WORDS.len())]).collect();
     let end = ["", "\r", "\n", "\r\n"][dice.below(4)];
@@ -326,7 +326,7 @@ fn pastes_do_not_act_with_marks_and_without() {
     for round in 0..3000 {
         let mut typist = Typist::new();
         let mut decoder = Decoder::default();
-        // Something may be open when it comes.
+        // A menu or a question may be open at that time.
         if let Some(first) = ["x", "q", "e", "R", "i", "?", "6", ""][dice.below(8)].bytes().next() {
             typist.input(&mut decoder, &[first]);
         }
@@ -339,7 +339,7 @@ fn pastes_do_not_act_with_marks_and_without() {
             format!("{text} ").into_bytes()
         };
         if is_marked {
-            // However it is cut.
+            // At every split.
             for piece in bytes.chunks(1 + dice.below(bytes.len())) {
                 typist.clock += MILLISECOND;
                 typist.input(&mut decoder, piece);
@@ -399,14 +399,14 @@ fn a_paste_is_text_in_a_prompt_and_the_programs_where_keys_are() {
 fn a_line_that_acts_takes_enter_alone() {
     let mut typist = Typist::new();
     let mut decoder = Decoder::default();
-    // As it comes from a slow line, or from a paste.
+    // As over a slow line, or from a paste.
     typist.input(&mut decoder, b":signal KILL\r");
     assert_eq!(typist.acts, 0);
     let prompt = typist.ui.prompt.as_ref().expect("the line stays");
     assert!(prompt.text() == "signal KILL" && prompt.error.is_some());
     typist.input(&mut decoder, b"\r");
     assert_eq!(typist.acts, 1);
-    // What only moves is done at once.
+    // Keys that only move act at once.
     typist.input(&mut decoder, b":view kernels\r");
     assert_eq!(typist.ui.tab, Tab::Kernels);
 }

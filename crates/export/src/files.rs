@@ -53,7 +53,7 @@ impl Files<'_> {
         self.complete(&begun)
     }
 
-    /// Begins a file, which a library creates under its temporary name.
+    /// Begins a file that a library creates; it has a temporary name.
     pub(crate) fn begin(&self, path: PathBuf) -> Result<Begun> {
         self.progress.begin(&format!("writing {}", path.display()), 0);
         if let Some(directory) = path.parent() {

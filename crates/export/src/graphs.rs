@@ -16,12 +16,12 @@ const SORT_BUFFER_BYTES: usize = 8 << 20;
 
 /// A number of a launch, by correlation id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Of {
+struct Numbered {
     id: u64,
     number: u32,
 }
 
-impl Entry for Of {
+impl Entry for Numbered {
     type Key = (u64, u32);
 
     fn key(&self) -> Self::Key {
@@ -77,7 +77,7 @@ impl Graphs {
                 last
             });
             if act == Act::Launch {
-                launches.put(Of { id: row.id, number })?;
+                launches.put(Numbered { id: row.id, number })?;
             }
         }
         let launches = launches.finish()?;
@@ -91,7 +91,7 @@ impl Graphs {
             let launch = [row.id, row.ancestor].into_iter().find(|id| graphs.get(*id) != 0);
             if let Some(id) = launch {
                 let number = row.record.agent.0 + 1;
-                agents.put(Of { id, number })?;
+                agents.put(Numbered { id, number })?;
             }
         }
         let agents = agents.finish()?;
@@ -110,7 +110,7 @@ impl Graphs {
         })
     }
 
-    /// Number of the executable graph that a kernel or copy is of; 0 if none.
+    /// Number of the executable graph to which a kernel or copy belongs; 0 if none.
     pub(crate) fn of_work<T>(&self, row: &Row<T>) -> u32 {
         let ids = [row.id, row.ancestor].into_iter();
         ids.map(|id| self.executables.get(id))
@@ -118,7 +118,7 @@ impl Graphs {
             .unwrap_or(0)
     }
 
-    /// The launch that a call is.
+    /// The launch that a call makes.
     fn launch(&self, call: &Row<ApiCall>) -> Option<Launch> {
         let graph = self.executables.get(call.id);
         (graph != 0).then(|| Launch {
@@ -157,7 +157,7 @@ enum Act {
 }
 
 impl Act {
-    /// None of one that failed.
+    /// `None` for a call that failed.
     fn of(view: &View<'_>, call: &ApiCall) -> Option<Self> {
         let act = match view.function(call) {
             "hipGraphExecDestroy" => Self::Destroy,

@@ -82,7 +82,7 @@ struct Known {
 }
 
 impl Known {
-    /// Adds ranges of a series; those of a new one are left out if there are too many.
+    /// Adds ranges of a series. If there are too many series, those of a new one are left out.
     fn add(&mut self, series: Series, found: Found) {
         let place = match self.places.get(&series) {
             Some(place) => *place,

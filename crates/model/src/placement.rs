@@ -30,7 +30,7 @@ impl Placement {
         self.queue == OTHER_QUEUES
     }
 
-    /// What stands for it where it has no number.
+    /// Its substitute where it has no number.
     #[must_use]
     pub const fn among_others(self) -> Self {
         Self {

@@ -590,7 +590,7 @@ impl Pyramid {
         1 << shift(self.level(from, width))
     }
 
-    /// Busy ns between `from` and `to`. Buckets that cross an edge count by time; no kind is looked at.
+    /// Busy ns between `from` and `to`, of all kinds. Buckets that cross an edge count in proportion.
     pub(crate) fn busy(&self, from: Nanos, to: Nanos) -> u64 {
         let width = to.saturating_sub(from);
         if width == 0 {
@@ -690,7 +690,7 @@ mod tests {
                 let mut column = [Bucket::default()];
                 pyramid.sum(pyramid.level(from, width.div_ceil(256)), from, width, &mut column);
                 let (wanted, busy) = (column[0].busy.min(width), pyramid.busy(from, from + width));
-                // Of buckets that are still open each part is rounded.
+                // Parts of open buckets are rounded.
                 assert!(wanted.abs_diff(busy) <= LEVELS as u64, "{busy} of {wanted} from {from}");
                 seen += busy;
             }

@@ -71,7 +71,7 @@ fn launches_without_a_call_path_are_counted() {
         is_guessed: false,
     };
     store.apply(&Item::Site(ProcessId(0), path));
-    // The stack of the other one may be read yet.
+    // The stack of the other one may still be read.
     assert_eq!(store.snapshot(Fresh::All).launches_without_path(), None);
     let missing = MissingSites {
         overwritten: 1,

@@ -30,7 +30,7 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// Whether it is a process's, and not the Linux kernel's.
+    /// Whether a process sent it, and not the Linux kernel.
     pub fn is_from_a_process(&self) -> bool {
         self.code <= 0
     }
@@ -41,7 +41,7 @@ impl Caught {
             let value = libc::sigval {
                 sival_ptr: std::ptr::without_provenance_mut(self.value as usize),
             };
-            // SAFETY: sends a signal; the value is a number to this process.
+            // SAFETY: sends a signal; this process does not use the value as a pointer.
             unsafe { libc::sigqueue(pid, self.signal, value) }
         } else {
             // SAFETY: sends a signal.
@@ -84,12 +84,12 @@ impl Caught {
 
 /// The pipe that handlers write into, made once: a handler may still run when nobody wants its signal any more.
 static PIPE: OnceLock<(io::PipeReader, io::PipeWriter)> = OnceLock::new();
-/// Its near end, as the handler finds it.
+/// The descriptor that the handler writes to.
 static INTO: AtomicI32 = AtomicI32::new(-1);
-/// What was done with each signal before.
+/// The earlier action of each signal.
 static BEFORE: OnceLock<Vec<Option<libc::sigaction>>> = OnceLock::new();
 
-/// The signals that this process catches. The actions of before return with its end.
+/// The signals that this process catches. Dropping it restores the earlier actions.
 #[derive(Debug)]
 pub struct Signals {
     caught: Vec<i32>,
@@ -118,7 +118,7 @@ impl Signals {
         let caught = signals.into_iter().filter(|signal| handle(*signal)).collect();
         let mut signals = Self { caught };
         signals.unblock();
-        // Of an earlier one.
+        // Drops signals that an earlier instance caught.
         signals.read();
         Ok(signals)
     }
@@ -160,14 +160,14 @@ impl Drop for Signals {
         for signal in &self.caught {
             let before = BEFORE.get().and_then(|before| before[*signal as usize].as_ref());
             if let Some(before) = before {
-                // SAFETY: the action was in force before.
+                // SAFETY: the action was in force earlier.
                 unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
             }
         }
     }
 }
 
-/// Takes a signal its default action, and does nothing in its place. True if that was possible.
+/// Replaces the default action of a signal by nothing. True if that was possible.
 pub fn ignore_default_action(signal: i32) -> bool {
     handle(signal)
 }
@@ -184,7 +184,7 @@ fn handle(signal: i32) -> bool {
     unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) == 0 }
 }
 
-/// Signals that the Linux kernel sends a thread for what it just did.
+/// Signals that the Linux kernel sends a thread for a fault of the thread itself.
 const FAULTS: [i32; 6] = [
     libc::SIGILL,
     libc::SIGTRAP,
@@ -199,10 +199,10 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *m
     // SAFETY: the system gives the handler a valid structure.
     let info = unsafe { &*info };
     if info.si_code > 0 && FAULTS.contains(&signal) {
-        // A fault of this process: it happens again, and meets the action of before.
+        // A fault of this process: it repeats, and then meets the earlier action.
         let before = BEFORE.get().and_then(|before| before[signal as usize].as_ref());
         match before {
-            // SAFETY: the action was in force before.
+            // SAFETY: the action was in force earlier.
             Some(before) => unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) },
             None => 0,
         };

@@ -1,4 +1,4 @@
-//! Unix signals, below what the standard library shows: how this process was started, which signals arrive and from whom, and
+//! Unix signals beyond the standard library: how this process was started, which signals arrive and from which process, and
 //! what a program that it starts inherits.
 //!
 //! The only unsafe code of the viewer is here: what the process was started with has to be read before Rust's start-up changes
@@ -21,12 +21,12 @@ pub fn stop_by(signal: i32) {
     // SAFETY: with the default action the signal stops the process; in an orphaned process group nothing happens.
     unsafe { libc::raise(signal) };
     if let Some(before) = before {
-        // SAFETY: the action was in force before.
+        // SAFETY: the action was in force earlier.
         unsafe { libc::sigaction(signal, &raw const before, std::ptr::null_mut()) };
     }
 }
 
-/// Ends this process by a signal, whatever was done with it before. Returns only if the signal ends no process: its default
+/// Ends this process by a signal, whatever its action was. Returns only if the signal ends no process: its default
 /// action is another, or this is the first process of a container.
 #[expect(unsafe_code, reason = "the default action of a signal")]
 pub fn die_by(signal: i32) {

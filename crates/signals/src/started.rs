@@ -61,7 +61,7 @@ pub fn was_closed(stream: u8) -> bool {
     stream < 3 && CLOSED.load(Ordering::Relaxed) >> stream & 1 == 1
 }
 
-/// What is done with a signal now; none for those that the C library keeps to itself.
+/// The current action of a signal; `None` for those that the C library reserves.
 pub(crate) fn action(signal: i32) -> Option<libc::sigaction> {
     let mut action = MaybeUninit::zeroed();
     // SAFETY: the call fills the structure, all of which may be zero too.
@@ -82,8 +82,8 @@ pub(crate) fn empty_set() -> libc::sigset_t {
     }
 }
 
-/// Lets a command start its program as this process was started: signals ignored and blocked, and those of the standard
-/// `streams` closed that were. A stream that the command redirects is not among these.
+/// Lets a command start its program as this process was started: with the same ignored and blocked signals, and with those of the standard
+/// `streams` closed that were closed. `streams` must not name one that the command redirects.
 pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
     let closed: Vec<u8> = streams.into_iter().filter(|stream| was_closed(*stream)).collect();
     let prepare = move || {
@@ -97,7 +97,7 @@ pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
             unsafe { libc::signal(signal, action) };
         }
         for stream in &closed {
-            // SAFETY: what Rust's start-up opened there is nobody's.
+            // SAFETY: Rust's start-up opened it, and nothing uses it.
             unsafe { libc::close(i32::from(*stream)) };
         }
         let mut set = empty_set();
@@ -105,7 +105,7 @@ pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
             // SAFETY: the set is valid.
             unsafe { libc::sigaddset(&raw mut set, signal) };
         }
-        // Last: what has arrived meanwhile meets the program's own disposition.
+        // Last: signals that arrived meanwhile meet the program's own disposition.
         // SAFETY: the set is valid.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, null_mut()) };
         Ok(())
@@ -114,7 +114,7 @@ pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Starts a command. No handler of this process runs in the child: what is sent to it before it is its program waits until then.
+/// Starts a command. No handler of this process runs in the child: signals to the child stay pending until it executes its program.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let (mut all, mut before) = (empty_set(), empty_set());
     // SAFETY: all sets are valid.

@@ -181,7 +181,7 @@ fn pause(ui: &mut Ui, snap: Arc<Snapshot>) {
     }
 }
 
-/// Asks for a recording, whose name is found outside, or for its end.
+/// Asks for a recording or for its end. The name comes from outside.
 fn record(ui: &mut Ui) -> Effect {
     let Some(place) = &ui.recording else {
         return Effect::NameRecording;
@@ -240,7 +240,7 @@ fn ask_to_type(ui: &mut Ui, latest: &Snapshot) {
     question::ask_to_type(ui);
 }
 
-/// From now on keys are the program's.
+/// Sends all further keys to the program.
 pub(super) fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
     if !latest.is_running() {
         return ui.say(latest, "the program does not run");
@@ -250,8 +250,8 @@ pub(super) fn begin_typing(ui: &mut Ui, latest: &Snapshot) {
     ui.log.scrolled = 0;
 }
 
-/// The first interrupt goes to the program; a second one soon after, while it still runs, says what comes next. Those that
-/// come together with other keys say nothing.
+/// The first interrupt goes to the program; a second one soon after, while it still runs, opens a menu. Interrupts that
+/// come in one read with other keys open none.
 fn interrupt(ui: &mut Ui, latest: &Snapshot) -> Effect {
     if !latest.is_running() {
         return Effect::Quit;

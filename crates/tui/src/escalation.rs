@@ -39,7 +39,7 @@ pub(super) fn send(ui: &mut Ui, latest: &Snapshot, signal: i32) -> Effect {
             signal: KILL,
             due: latest.now.saturating_add(ui.prefs.grace),
         });
-        // The menu is about the next signal now, and nothing of it is chosen.
+        // The menu now offers the next signal, and nothing is chosen.
         if menu::is_open(ui, &MenuKind::Interrupted) {
             menu::open(ui, MenuKind::Interrupted);
         }

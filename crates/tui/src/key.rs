@@ -154,12 +154,12 @@ pub enum Input {
     Key(Key),
     /// The mouse.
     Mouse(Mouse),
-    /// A text that was pasted, of a terminal that says so.
+    /// A pasted text, from a terminal that marks pastes.
     Paste(String),
 }
 
 impl Input {
-    /// Whether somebody pressed something.
+    /// Whether it is a key or a click.
     const fn is_press(&self) -> bool {
         match self {
             Self::Key(_) => true,
@@ -184,14 +184,14 @@ pub struct Decoder {
 /// A sequence longer than this is no key.
 const MAX_SEQUENCE: usize = 64;
 
-/// What stands about a paste.
+/// Marks before and after a paste.
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// The longest paste that is kept, bytes; what is longer fits no line.
+/// Maximum size of a paste, bytes; the rest is cut off.
 const MAX_PASTE: usize = 64 << 10;
 
 impl Decoder {
-    /// Takes what was read at once.
+    /// Takes the bytes of one read.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         while let Some(input) = self.decode(false) {
@@ -226,7 +226,7 @@ impl Decoder {
         self.paste.is_some()
     }
 
-    /// The end of a paste is lost: it has what has come.
+    /// Ends a paste whose end mark is lost.
     pub fn end_paste(&mut self) {
         self.feed(PASTE_END);
     }
@@ -241,10 +241,10 @@ impl Decoder {
         self.decode(true)
     }
 
-    /// The rest of a paste; none when its end has not come.
+    /// The rest of a paste; `None` while its end mark is missing.
     fn pasted(&mut self, mut paste: Vec<u8>) -> Option<Input> {
         let end = self.bytes.windows(PASTE_END.len()).position(|bytes| bytes == PASTE_END);
-        // The end may come in pieces.
+        // The end mark may be split between two reads.
         let known = end.unwrap_or_else(|| self.bytes.len().saturating_sub(PASTE_END.len() - 1));
         let room = MAX_PASTE.saturating_sub(paste.len());
         paste.extend(self.bytes.drain(..known).take(room));
@@ -508,7 +508,7 @@ mod tests {
             assert_eq!(found, [j('j'), Input::Paste(text.into()), j('k')], "{size}");
             assert!(!decoder.is_pasting() && !decoder.is_waiting());
         }
-        // One without an end is what has come; one that is longer than any line is cut.
+        // A paste without an end mark ends here; one that is too long is cut.
         let mut decoder = Decoder::default();
         decoder.feed(b"\x1b[200~lost\x1b[20");
         assert_eq!((decoder.next(true), decoder.is_pasting()), (None, true));

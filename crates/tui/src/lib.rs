@@ -134,7 +134,7 @@ pub enum Popup {
     Help(u16),
     /// Which columns the list has.
     Columns,
-    /// What can be done to the program.
+    /// Choices that act on the program.
     Menu(Menu),
 }
 
@@ -351,7 +351,7 @@ pub struct Ui {
     pub prompt: Option<Prompt>,
     /// In front.
     pub popup: Option<Popup>,
-    /// What waits for enter.
+    /// An act that waits for enter.
     pub question: Option<Question>,
     read: Read,
     /// What is looked for in the help.

@@ -9,10 +9,10 @@ use super::{Effect, Popup, Ui, escalation};
 use roctop_model::Snapshot;
 use roctop_trace::item::Nanos;
 
-/// Keys typed without a look at the menu: after it opens, only esc, and ctrl-c, which interrupts, do something this long.
+/// For this long after a menu opens, ns, keys may have been typed before it was seen: only esc and ctrl-c do something.
 const IGNORED: Nanos = 300_000_000;
 
-/// A menu, as long as it is open.
+/// An open menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Menu {
     /// What it is about.
@@ -31,7 +31,7 @@ pub enum MenuKind {
     Signals,
     /// The program was interrupted twice: what comes next, and when.
     Interrupted,
-    /// The program runs, and is to run again: what does that.
+    /// The program runs and is to run again.
     Rerun(Effect),
 }
 
@@ -65,7 +65,7 @@ const INTERRUPTED: &[Choice] = &[TERM, KILL, DETACH];
 const RERUN: &[Choice] = &[('r', "stop it: SIGTERM, then run it again", Does::Rerun)];
 
 impl MenuKind {
-    /// What its first choice is called: it does nothing.
+    /// Name of its first choice, which does nothing.
     pub(crate) const fn nothing(&self) -> &'static str {
         match self {
             Self::Interrupted => "nothing: wait; ctrl-c sends the next one now",
@@ -84,7 +84,7 @@ impl MenuKind {
     }
 }
 
-/// Opens a menu, of which nothing is chosen.
+/// Opens a menu with nothing chosen.
 pub(crate) fn open(ui: &mut Ui, kind: MenuKind) {
     ui.popup = Some(Popup::Menu(Menu {
         kind,
@@ -141,7 +141,7 @@ pub(super) fn key(ui: &mut Ui, latest: &Arc<Snapshot>, mut menu: Menu, key: Key)
 /// Does what was chosen.
 fn choose(ui: &mut Ui, latest: &Snapshot, kind: MenuKind, does: Does) -> Effect {
     let effect = match (does, kind) {
-        // It is counted down to SIGKILL.
+        // A countdown to SIGKILL runs.
         (Does::Signal(15), MenuKind::Interrupted) => return escalation::send(ui, latest, 15),
         (Does::Rerun, MenuKind::Rerun(effect)) => effect,
         (Does::Interrupt, _) => Effect::Interrupt,

@@ -23,7 +23,7 @@ pub enum Msg {
     Key(Key),
     /// The mouse.
     Mouse(Mouse),
-    /// A text was pasted, and the terminal says so.
+    /// A text was pasted, and the terminal marked it.
     Paste(String),
     /// The terminal has another size now.
     Resize(u16, u16),

@@ -416,7 +416,7 @@ mod tests {
             Accepted::Done(Effect::None)
         ));
         assert!(menu::is_open(&ui, &MenuKind::Rerun(Effect::Rerun)));
-        // What cannot be taken back is written out before it is done.
+        // A command that acts is shown in full before it runs.
         for (typed, whole) in [("signal t", "signal INT"), ("det", "detach"), ("exp", "export ")] {
             match accept(&mut ui, &latest, typed, 0) {
                 Accepted::Wants(line) => assert_eq!(line, whole, "{typed}"),

@@ -7,10 +7,10 @@ use roctop_model::query::{self, Filter};
 /// The longest filter that can be typed, characters.
 const MAX_LINE: usize = 500;
 
-/// Why a paste is not taken.
+/// Message for a refused paste.
 pub(crate) const NO_PASTE: &str = "a paste is text for a prompt: press / or : first";
 
-/// A text that was pasted, as one line.
+/// A pasted text as one line.
 pub(crate) fn one_line(text: &str) -> String {
     let parts: Vec<&str> = text.split(char::is_control).filter(|part| !part.is_empty()).collect();
     parts.join(" ")
@@ -109,7 +109,7 @@ impl Prompt {
         }
     }
 
-    /// A text comes in at the cursor; changes `filter` as soon as the line is one.
+    /// Inserts a text at the cursor; changes `filter` as soon as the line is a valid filter.
     pub fn paste(&mut self, text: &str, presets: &[(String, String)], filter: &mut Filter) {
         let length = self.text.len();
         let room = MAX_LINE.saturating_sub(length);
@@ -158,7 +158,7 @@ impl Prompt {
         Typed::On
     }
 
-    /// The line, which had this length, may have changed.
+    /// Updates what depends on the line, whose length was `length`.
     fn changed(&mut self, length: usize, presets: &[(String, String)], filter: &mut Filter) {
         if self.asks != Asks::Command {
             return self.check(presets, filter);

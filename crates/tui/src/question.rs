@@ -1,4 +1,4 @@
-//! What acts outside of the screen, other than on the program's life, waits for enter: a line says what will be done. Pure.
+//! Acts outside of the screen, such as writing a file, wait for enter: a line shows what enter does. Pure.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::keymap::Action;
 use super::{Effect, Ui};
 use roctop_model::Snapshot;
 
-/// An act that was asked for and is not done yet.
+/// A requested act that waits for enter.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// What enter does.
@@ -18,13 +18,13 @@ pub struct Question {
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// Something outside.
+    /// An effect outside of the screen.
     Effect(Effect),
     /// Keys go to the program.
     Type,
 }
 
-/// Asks whether this is to be done.
+/// Shows a question; enter has the effect.
 pub(super) fn ask(ui: &mut Ui, text: String, effect: Effect) {
     let act = Act::Effect(effect);
     ui.question = Some(Question { text, act });
@@ -36,7 +36,7 @@ pub(super) fn ask_to_type(ui: &mut Ui) {
     ui.question = Some(Question { text, act: Act::Type });
 }
 
-/// A key while it is asked: enter does it, any other one does not.
+/// A key while a question is open: enter acts, any other key cancels.
 pub(super) fn key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
     let question = ui.question.take();
     match (key, question.map(|question| question.act)) {

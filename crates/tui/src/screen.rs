@@ -145,7 +145,7 @@ impl Screen {
 
     fn ask_for_input(&mut self) -> io::Result<()> {
         let is_wanted = !self.options.no_mouse && !self.is_raw;
-        // A program that is typed to gets the text alone: whether it knows the marks is not known.
+        // While keys go to the program, a paste has no marks: the program may not know them.
         let paste = if self.is_raw {
             sequence::NO_PASTE
         } else {

@@ -217,7 +217,7 @@ impl Start {
         }
     }
 
-    /// A text was pasted, and the terminal says so.
+    /// A text was pasted, and the terminal marked it.
     pub fn paste(&mut self, text: &str) {
         match &mut self.line {
             Some(line) => line.prompt.paste(&prompt::one_line(text), &[], &mut Filter::default()),

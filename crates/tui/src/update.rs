@@ -111,7 +111,7 @@ fn from_place(ui: &mut Ui, latest: &Arc<Snapshot>, act: impl FnOnce(&mut Ui) -> 
 }
 
 pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
-    // What was said of a key stays for those that came with it.
+    // A message stays for the other keys of the same read.
     if !ui.read.is_burst {
         ui.toast = None;
     }
@@ -137,7 +137,7 @@ pub(super) fn on_key(ui: &mut Ui, latest: &Arc<Snapshot>, key: Key) -> Effect {
         return Effect::None;
     }
     match keymap::action(&ui.prefs.keys, ui.tab, key) {
-        // Another key that the user has set for it is an act like others.
+        // If the user binds another key to it, that key is an act.
         Some(Action::Interrupt) if key != Key::Ctrl('c') && latest.is_running() => {
             question::ask(ui, "send SIGINT to the program".into(), Effect::Interrupt);
             Effect::None
@@ -154,7 +154,7 @@ fn close_quit(ui: &mut Ui) {
     }
 }
 
-/// A paste is text where text is typed, and is refused elsewhere: its letters would be keys.
+/// A paste is text in a prompt. Elsewhere it is refused, because its letters would act as keys.
 fn paste(ui: &mut Ui, latest: &Arc<Snapshot>, text: &str) -> Effect {
     if ui.program.typing {
         return Effect::Type(text.into());

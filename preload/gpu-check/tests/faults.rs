@@ -115,7 +115,7 @@ fn signals_that_never_come_are_found() {
     let foreign = [("EMULATED_GPU_LOST_SIGNALS", "foreign,after=100")];
     expect(&["D1"], &foreign, "", "64 barriers");
     expect(
-        // It ends at the first missing one.
+        // The check ends at the first missing signal.
         &["D2", "milliseconds=60000"],
         &foreign,
         "bad",

@@ -161,7 +161,7 @@ pub const fn words(kind: &str) -> u8 {
 
 /// The text before and after the first byte of this value.
 const fn split(text: &str, byte: u8) -> Option<(&str, &str)> {
-    // Calls in a loop are what takes time in constants.
+    // In constants, calls in a loop take most of the time.
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {

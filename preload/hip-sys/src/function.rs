@@ -190,7 +190,7 @@ impl Function {
 /// Maximum number of stack words of a function's arguments.
 pub const STACK_WORDS: u8 = 16;
 
-/// What the rows take from a signature. All at once, since each pass over a text counts when this crate is compiled.
+/// What a row takes from its signature, in one pass: passes over a text cost time when this crate is compiled.
 struct Parameters {
     /// Where the recorded argument is.
     argument: ArgumentLocation,

@@ -112,7 +112,7 @@ const TABLE: [(&str, Moves); 18] = [
 
 /// The copy or fill of the function of this name; `None` if its arguments do not describe it.
 pub const fn moves(name: &str) -> Option<Moves> {
-    // Nearly all names end here: what is left is evaluated for each row when this crate is compiled.
+    // Most names end here: the rest is evaluated for each row when this crate is compiled.
     if !begins_with(name, "hipMem") {
         return None;
     }

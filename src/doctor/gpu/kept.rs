@@ -53,7 +53,7 @@ impl KeptLevel {
         )
     }
 
-    /// What the user is to know when a program starts; none at level 0, where everything is recorded.
+    /// The line shown when a program starts; `None` at level 0, where everything is recorded.
     pub fn line(&self) -> Option<String> {
         let (level, meaning) = (self.level, self.level.meaning());
         (level != Level::Files).then(|| format!("timing level {level}, {meaning}: {}", self.explanation()))
@@ -68,7 +68,7 @@ fn file(key: &str, kind: &str) -> Option<PathBuf> {
     Some(embedded::cache()?.join(format!("hardware-{hash:016x}.{kind}")))
 }
 
-/// Keeps a verdict. Without a level, an earlier one goes, unless the checks decided nothing.
+/// Keeps a verdict. A verdict without a level removes the kept one, unless the checks were undecided.
 pub(super) fn keep(machine: &Machine, verdict: &Verdict) -> Result<()> {
     let key = machine.key();
     let path = file(&key, "json").context("there is no private directory for it")?;

@@ -39,7 +39,7 @@ impl Status {
     }
 }
 
-/// Number of a check that says nothing, because its process waited for a CPU instead of running.
+/// Number that marks a check as undecided, because its process waited for a CPU instead of running.
 pub(super) const MACHINE_WAS_BUSY: &str = "machine_was_busy";
 
 /// Least share of a check's time for which its threads waited for a CPU on a busy machine.
@@ -106,7 +106,7 @@ impl Check {
         self.get("cpu_wait_ms") > BUSY_SHARE * self.get("took_ms")
     }
 
-    /// The same as undecided, if the machine was busy: what is late may be late because of that.
+    /// The same, undecided if the machine was busy: then lateness says nothing about the GPU.
     pub(super) fn undecided_if(self, is_busy: bool) -> Self {
         if !is_busy || self.status != Status::Bad {
             return self;

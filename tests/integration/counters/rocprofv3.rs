@@ -71,7 +71,7 @@ fn what_no_gpu_counts_is_left_out_of_rocprofv3s_counters_alone() {
     assert!(told.contains(line), "{told}");
     let counted = rig.table("out/n_counter_collection.csv");
     assert_eq!(counted.column("Counter_Name"), ["SQ_WAVES"]);
-    // None is left, of which the program knows nothing.
+    // No counter is left, and the program runs all the same.
     let script = "./counted load scale; exit 7";
     let words = [
         "rocprofv3",

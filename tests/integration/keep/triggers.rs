@@ -207,7 +207,7 @@ fn check(case: &Case) {
     assert!(text.contains(&trigger.reason), "{text}");
 }
 
-/// What a calm program does not do, however busy the machine is.
+/// Conditions that a calm program does not meet, however busy the machine is.
 const NEVER: [&str; 11] = [
     "step > 100000*p50(step)",
     "range(request) > 10min",

@@ -17,7 +17,7 @@ impl Work {
         format!("until:{}", self.0.display())
     }
 
-    /// Lets the programs end.
+    /// Ends the programs.
     pub(crate) fn done(&self) {
         std::fs::write(&self.0, "").unwrap();
     }
@@ -25,7 +25,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // The folder may be a file system that is gone by now.
+        // The folder may be on a file system that is gone.
         let _ = std::fs::write(&self.0, "");
     }
 }

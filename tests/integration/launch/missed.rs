@@ -4,7 +4,7 @@ use super::{place, run, text, word};
 use std::path::Path;
 use std::process::Output;
 
-/// What roctop did, and what it said of a program that sleeps for so many seconds: the busier the machine is, the rarer roctop
+/// roctop's output for a program that sleeps for `seconds`: the busier the machine is, the more rarely roctop
 /// looks for programs without records.
 fn said(run: impl Fn(&str) -> Output, part: &str) -> (Output, String) {
     let said = |seconds| {

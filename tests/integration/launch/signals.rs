@@ -117,14 +117,14 @@ fn noted(report: &Path) -> Option<(u32, Vec<i32>)> {
     Some((pid, lines.filter_map(|line| line.parse().ok()).collect()))
 }
 
-/// Whom a signal is sent to.
+/// The target of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     /// What was started.
     Pid,
     /// Its process group.
     Group,
-    /// It, and then its group: timeout(1).
+    /// The process, then its group: timeout(1).
     Both,
     /// Every process by itself, as Slurm and systemd do.
     Each,
@@ -563,7 +563,7 @@ fn a_program_that_does_not_stop_keeps_roctop_running() {
         job("trap '' TSTP; trap 'echo > seen' USR1; echo $$ > pid; while [ ! -e seen ]; do sleep 0.05; done; exit 3");
     kill("TSTP", &[&format!("-{}", roctop.id())]);
     send("USR1", roctop.id());
-    // It is passed on after the other, so roctop would be stopped by now.
+    // Signals are passed on in order: had the earlier one stopped roctop, this one would not arrive.
     wait("the program's answer", || place.join("seen").exists().then_some(()));
     assert_eq!(wait("the end", || roctop.try_wait().unwrap()).code(), Some(3));
 }

@@ -26,7 +26,7 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
         }
         rows_of(out, &rows.dispatches, |out, row| dispatch(view, graphs, row, out))
     };
-    // Calls need the streams of their work, and are the next.
+    // Calls come next: they need the streams of their work.
     let (streams, dispatches) = view.place.both(|| view.find_streams(), dispatches);
     dispatches?;
     streams?;

@@ -206,7 +206,7 @@ impl Schema {
         })
     }
 
-    /// Begins a file, which other processes of the same kind may go on with.
+    /// Begins a file, to which other processes may add rows of the same kind.
     pub(super) fn begin(&self, out: Box<dyn Write + Send>) -> Result<Writer> {
         Ok(SerializedFileWriter::new(
             out,

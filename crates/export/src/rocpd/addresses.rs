@@ -32,7 +32,7 @@ impl Entry for Call {
 }
 
 impl Call {
-    /// None of another call, or of one whose arguments were not recorded.
+    /// `None` for other calls, and for those without recorded arguments.
     fn of(view: &View<'_>, row: &Row<ApiCall>) -> Option<Self> {
         if !view.function(&row.record).starts_with("hipMemcpy") {
             return None;

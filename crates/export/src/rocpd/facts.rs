@@ -100,7 +100,7 @@ user_name extdata",
         Ok(())
     }
 
-    /// As upstream: row 0 is the default one, which work without a queue or stream is of, and names count from 0.
+    /// As upstream: row 0 is the default, for work without a queue or stream, and names count from 0.
     fn queues_and_streams(&mut self) -> Result<()> {
         let view = self.view;
         let own = view.process.id;

@@ -26,7 +26,7 @@ pub struct Part {
     pub kernel: Option<Span>,
     /// Its group has ended with this call; 0 if it is in no group.
     pub(super) group_end: u64,
-    /// Its kernel, while none has come, is still expected.
+    /// Whether a kernel is still expected.
     pub(super) awaits_kernel: bool,
     /// It is among the arrivals.
     pub(super) is_counted: bool,

@@ -189,7 +189,7 @@ impl Collectives {
             }
             self.part_ended(place);
             self.complete(place.key);
-            // Of a mismatch kernels may never end.
+            // Kernels of a mismatch may never end.
             if let Some(collective) = self.open.get_mut(&place.key)
                 && collective.has_returned()
                 && !collective.is_checked
@@ -306,7 +306,7 @@ impl Collectives {
         self.await_none(|_| true);
     }
 
-    /// Expects no kernels of parts any more.
+    /// Stops expecting kernels of parts.
     fn await_none(&mut self, of: impl Fn(&Part) -> bool) {
         let mut places = Vec::new();
         for collective in self.open.values_mut() {
@@ -338,7 +338,7 @@ impl Collectives {
         }
     }
 
-    /// Whether the rank is so much further that the kernel does not come any more.
+    /// Whether the rank is so far ahead that the kernel is lost.
     fn is_kernel_lost(&self, key: Key, part: &Part) -> bool {
         let rank = pack(key.communicator, part.rank);
         let is_behind = |reached: &FastMap<u64, u32>, distance: u32| {

@@ -2,7 +2,7 @@
 //! without their kernels.
 //!
 //! A record belongs to the recording if it ended after the begin. The call that launched its work, the calls and ranges around
-//! that call and what the call requested are taken along, though they may have ended before.
+//! that call, and what the call requested belong to it too, though they may have ended earlier.
 
 use super::index::Times;
 use super::reader::Clocks;
@@ -19,9 +19,9 @@ use std::collections::{HashMap, HashSet};
 const POLLS: u32 = 2;
 /// Records that are read later ended after the begin.
 const SETTLED: Nanos = 1_000_000_000;
-/// Work that was submitted before the begin takes its call along if it ends within this time.
+/// Work that was submitted before the begin brings its call if it ends within this time.
 const MAX_WAIT: Nanos = 60_000_000_000;
-/// Maximum number of early records that may be taken along.
+/// Maximum number of early records that are kept for later ones.
 const MAX_EARLY: usize = 1 << 20;
 
 /// A record, by its thread.
@@ -78,7 +78,7 @@ impl Beginning {
         }
     }
 
-    /// Takes what else a source delivers; what comes along with records is in `out`. True once nothing is left out any more.
+    /// Takes everything else from a source; records that it brings are in `out`. True once no record is left out any more.
     pub(super) fn take(&mut self, process: ProcessId, raw: &Raw<'_>, out: &mut Vec<(ProcessId, Record)>) -> bool {
         match raw {
             Raw::Calibration(_) => self.clocks.take(process, raw),
@@ -98,7 +98,7 @@ impl Beginning {
         false
     }
 
-    /// Passes on the records of a thread that belong to the recording, and what they bring along.
+    /// Passes on the records of a thread that belong to the recording, and those that they bring.
     pub(super) fn records(
         &mut self,
         process: ProcessId,
@@ -131,7 +131,7 @@ impl Beginning {
         }
     }
 
-    /// Keeps an early record that later ones may bring along.
+    /// Keeps an early record that a later one may bring.
     fn keep(&mut self, process: ProcessId, record: Record) {
         let Some(first) = record.1.first() else { return };
         if self.count >= MAX_EARLY || is_work(first) {
@@ -338,7 +338,7 @@ mod tests {
         let mut is_over = |now| beginning.take(PROCESS, &Raw::Now(now), &mut Vec::new());
         assert!(![BEGIN, BEGIN, BEGIN + MAX_WAIT].into_iter().any(&mut is_over));
         assert!(is_over(BEGIN + MAX_WAIT + 1));
-        // Nothing can be taken along.
+        // No early record can be brought.
         let mut beginning = Beginning::new(BEGIN);
         let mut is_over = |now| beginning.take(PROCESS, &Raw::Now(now), &mut Vec::new());
         assert!(![BEGIN, BEGIN, BEGIN + SETTLED].into_iter().any(&mut is_over));

@@ -25,7 +25,7 @@ pub(crate) fn run(ui: &mut Ui, latest: &Arc<Snapshot>, line: &str) -> Done {
     let snap = ui.standing(latest);
     match word {
         "" => Ok(Effect::None),
-        // A sentence that begins so is none.
+        // A sentence that begins with the word is no command.
         "rerun" | "detach" | "q!" | "q" | "quit" | "interrupt" if !rest.is_empty() => {
             Err(format!("{word} takes no word"))
         }
@@ -127,7 +127,7 @@ fn zoom(ui: &mut Ui, snap: &Snapshot, width: &str) -> Done {
     Ok(Effect::None)
 }
 
-/// Runs the program again. One that runs is stopped by that, if it is ours to stop: that takes a choice.
+/// Runs the program again. If it still runs, a menu asks first, because this stops it.
 fn rerun(ui: &mut Ui, latest: &Snapshot, effect: Effect) -> Effect {
     if !latest.is_running() || ui.prefs.detached.attached {
         return effect;

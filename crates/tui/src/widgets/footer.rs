@@ -72,7 +72,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 
 const QUESTION_KEYS: &str = "enter does it   any other key does not";
 
-/// What waits for enter.
+/// An act that waits for enter.
 fn asked(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, question: &Question) {
     let room = area.width.saturating_sub(4);
     let text = units::elide(&question.text, room.into());

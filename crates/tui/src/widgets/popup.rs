@@ -65,7 +65,7 @@ fn draw_menu(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, latest: &Sn
         let key = letter.map(String::from).unwrap_or_default();
         canvas.say(inner.x + 3, y, &key, 1, role(Role::Key));
         canvas.say(inner.x + 6, y, text, room, role(Role::Text));
-        // A click chooses, and one on what is chosen does it.
+        // A click chooses; a second click on the choice does it.
         let other = letter.map_or(Key::Esc, Key::Char);
         let key = if is_chosen { Key::Enter } else { other };
         scene.ui.hits.add(row, Hit::Press(key));

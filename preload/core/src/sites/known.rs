@@ -19,7 +19,7 @@ pub(super) const WORDS: usize = 24;
 const SETS: usize = 2048;
 /// Number of places for splits.
 const SPLITS: usize = 2048;
-/// How much sooner known calls are checked when stacks were overwritten.
+/// Factor by which known calls are checked sooner once stacks were overwritten.
 pub(super) const SOONER: u64 = 32;
 /// Maximum number of words by which calls are distinguished before they are compared.
 const OFFSETS: usize = 4;
@@ -32,7 +32,7 @@ pub(super) type StackWord = (u16, u64);
 struct KnownCall {
     /// Made of return address, stack pointer and the memory's owner; 0 for no call.
     tag: Cell<u64>,
-    /// 1 if it was found since its sets were full last.
+    /// 1 if it was found since its sets were last full.
     used: Cell<u32>,
     site: Cell<u16>,
     /// Number of words, and of the first ones that can be read without a system call.
@@ -369,7 +369,7 @@ impl Known {
         missing.filter(|_| distinguished < set.len())
     }
 
-    /// The entry of these sets that is overwritten: an empty one, else one that was not found lately, else any.
+    /// The entry of these sets to overwrite: an empty one, else one that was not found recently, else any.
     fn victim<'a>(&self, sets: [&'a [KnownCall; 2]; 2]) -> &'a KnownCall {
         let [[one, two], [three, four]] = sets;
         let all = [one, two, three, four];

@@ -163,9 +163,7 @@ impl Learner<'_> {
             let (bytes, is_cut) = self.copy(&mut scratch.path.stack, &extent);
             if !bytes.is_empty() {
                 let call = self.call(site, true, is_cut);
-                self.write_python(&call, &mut scratch.python, writer);
-                writer.stack(&call, bytes);
-                self.shared.note_copy(site, writer.written().0);
+                self.write_stack(&call, bytes, &mut scratch.python, writer);
             }
         }
     }
@@ -216,9 +214,7 @@ impl Learner<'_> {
                 let (written, capacity) = writer.written();
                 if self.shared.is_overwritten(site, written, capacity) && self.is_due() {
                     let call = self.call(site, true, path.is_cut);
-                    self.write_python(&call, &mut scratch.python, writer);
-                    writer.stack(&call, path.bytes);
-                    self.shared.note_copy(site, writer.written().0);
+                    self.write_stack(&call, path.bytes, &mut scratch.python, writer);
                 }
                 site
             }
@@ -251,9 +247,7 @@ impl Learner<'_> {
         let site = self.shared.enter(path.key, number).ok_or(Counter::TableFull)?;
         if site == number {
             let call = self.call(site, false, path.is_cut);
-            self.write_python(&call, scratch, writer);
-            writer.stack(&call, path.bytes);
-            self.shared.note_copy(site, writer.written().0);
+            self.write_stack(&call, path.bytes, scratch, writer);
             writer.count(Counter::Sites);
             if path.level >= MANY {
                 writer.count(Counter::Coarse);
@@ -285,7 +279,14 @@ impl Learner<'_> {
         self.known.python_frames().unwrap_or_default()
     }
 
-    /// Writes the Python frames of the call.
+    /// Writes a copy of a call's stack, after the Python frames in it.
+    fn write_stack(&self, call: &Call, bytes: &[u8], scratch: &mut python::Scratch, writer: SitesWriter<'_>) {
+        self.write_python(call, scratch, writer);
+        writer.stack(call, bytes);
+        self.shared.note_copy(call.site, writer.written().0);
+    }
+
+    /// Writes the Python frames of a call.
     fn write_python(&self, call: &Call, scratch: &mut python::Scratch, writer: SitesWriter<'_>) {
         if let Some(interpreter) = self.known.python.get()
             && self.known.has_frames.get()

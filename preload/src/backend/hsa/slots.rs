@@ -46,7 +46,7 @@ pub(crate) struct Slots {
     launches: &'static [Launch],
 }
 
-/// A signal in pool memory that is no slot's.
+/// A signal in pool memory that belongs to no slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Spare(&'static Source);
 
