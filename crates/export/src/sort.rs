@@ -575,10 +575,10 @@ pub(crate) struct Runs<T: Entry>(Vec<Run<T>>);
 impl<T: Entry> Runs<T> {
     /// Divides the order into ranges of about `entries` entries. Equal keys are in one range.
     fn ranges(&self, entries: usize) -> Vec<KeyRange<T::Key>> {
-        let mut blocks: Vec<&Block<T::Key>> = self.0.iter().flat_map(|run| &run.blocks).collect();
-        blocks.sort_by(|a, b| a.first.cmp(&b.first));
+        let blocks: Vec<&Block<T::Key>> = self.0.iter().flat_map(|run| &run.blocks).collect();
+        let order = order_by(blocks.len(), &|a, b| blocks[a].first.cmp(&blocks[b].first));
         let (mut ranges, mut from, mut count) = (Vec::new(), None, 0);
-        for block in blocks {
+        for block in order.into_iter().map(|at| blocks[at]) {
             if count >= entries && from.as_ref().is_none_or(|from| *from < block.first) {
                 let to = Some(block.first.clone());
                 ranges.push(KeyRange(from, to.clone()));
@@ -589,6 +589,13 @@ impl<T: Entry> Runs<T> {
         ranges.push(KeyRange(from, None));
         ranges
     }
+}
+
+/// Places in ascending order. Compiled once, not for each kind of entry.
+fn order_by(count: usize, compare: &dyn Fn(usize, usize) -> std::cmp::Ordering) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| compare(*a, *b));
+    order
 }
 
 /// An unnamed file that several threads write.

@@ -4,7 +4,7 @@
 //! are taken in the order of the jobs, so the files have the same bytes on any number of threads.
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use roctop_source::memory;
+use roctop_source::{memory, promise};
 use std::io;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -42,15 +42,15 @@ struct Shared {
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Result of a job that may still run.
-pub(crate) struct Pending<R>(Receiver<R>);
+pub(crate) struct Pending<R>(roctop_source::Pending<R>);
 
 impl<R> Pending<R> {
     /// Waits for the result.
     ///
     /// Errors: the job has panicked.
     pub(crate) fn wait(self) -> io::Result<R> {
-        let panicked = |_| io::Error::other("a thread of the export has panicked");
-        self.0.recv().map_err(panicked)
+        let panicked = || io::Error::other("a thread of the export has panicked");
+        self.0.wait().ok_or_else(panicked)
     }
 }
 
@@ -116,11 +116,8 @@ impl Workspace {
 
     /// Does a job on another thread, or at once if there is only one.
     pub(crate) fn start<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Pending<R> {
-        let (done, result) = bounded(1);
-        let job = move || {
-            // Nobody waits for it after an error.
-            let _ = done.send(job());
-        };
+        let (promise, result) = promise();
+        let job = move || promise.keep(job());
         match &self.0.jobs {
             // The threads live as long as the channel.
             Some(jobs) => drop(jobs.send(Box::new(job))),

@@ -2,10 +2,90 @@
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::VecDeque;
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Scope};
 
 /// Results in flight beyond one per thread.
 const SPARE: usize = 2;
+
+/// An item to map. Of one type, so that channels and threads are compiled once, not for each kind of item.
+type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Threads that do jobs.
+struct Pool<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    threads: usize,
+    started: usize,
+    work: Sender<Job<'scope>>,
+    todo: Receiver<Job<'scope>>,
+}
+
+impl<'scope, 'env> Pool<'scope, 'env> {
+    fn new(scope: &'scope Scope<'scope, 'env>, threads: usize) -> Self {
+        let (work, todo) = unbounded();
+        Self {
+            scope,
+            threads,
+            started: 0,
+            work,
+            todo,
+        }
+    }
+
+    /// Starts one more thread, if there are to be more. False if the system has no thread at all.
+    fn has_threads(&mut self) -> bool {
+        if self.started < self.threads {
+            let todo = self.todo.clone();
+            let act = move || todo.into_iter().for_each(|job| job());
+            self.started += usize::from(thread::Builder::new().spawn_scoped(self.scope, act).is_ok());
+        }
+        self.started > 0
+    }
+
+    fn begin(&self, job: Job<'scope>) {
+        let _ = self.work.send(job);
+    }
+}
+
+/// A result that another thread has promised. Channels of results would be compiled for each kind of result.
+pub struct Pending<R> {
+    result: Arc<Mutex<Option<R>>>,
+    kept: Receiver<()>,
+}
+
+/// The promise of a result.
+pub struct Promise<R> {
+    result: Arc<Mutex<Option<R>>>,
+    keep: Sender<()>,
+}
+
+/// Makes a promise, and what waits for its result.
+pub fn promise<R>() -> (Promise<R>, Pending<R>) {
+    let (keep, kept) = bounded(1);
+    let result = Arc::new(Mutex::new(None));
+    let promise = Promise {
+        result: result.clone(),
+        keep,
+    };
+    (promise, Pending { result, kept })
+}
+
+impl<R> Promise<R> {
+    /// Hands the result over.
+    pub fn keep(self, result: R) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        // Nobody waits for it after an error.
+        let _ = self.keep.send(());
+    }
+}
+
+impl<R> Pending<R> {
+    /// Waits for the result; `None` if its thread has panicked.
+    pub fn wait(self) -> Option<R> {
+        self.kept.recv().ok()?;
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// Maps items on up to `threads` threads, and passes the results to `take` in the order of the items. It ends at the first
 /// error, so the outcome is the same on any number of threads.
@@ -20,39 +100,25 @@ pub fn in_order<I: Send, R: Send, E: Send>(
         return items.try_for_each(|item| take(map(item)?));
     }
     thread::scope(|scope| {
-        let (work, todo) = unbounded::<(I, Sender<Result<R, E>>)>();
+        let mut pool = Pool::new(scope, threads);
         let map = &map;
-        let act = move |todo: Receiver<(I, Sender<Result<R, E>>)>| {
-            for (item, done) in todo {
-                // Nobody waits for it after an error.
-                let _ = done.send(map(item));
-            }
-        };
-        // Without a result its thread has panicked; the end of the scope passes that on.
-        let wait = |pending: &mut VecDeque<Receiver<Result<R, E>>>| pending.pop_front()?.recv().ok();
-        let (mut pending, mut started) = (VecDeque::new(), 0);
+        let mut pending: VecDeque<Pending<Result<R, E>>> = VecDeque::new();
         for item in items {
-            if started < threads {
-                let todo = todo.clone();
-                let thread = thread::Builder::new().spawn_scoped(scope, move || act(todo));
-                started += usize::from(thread.is_ok());
-            }
-            if started == 0 {
-                // The system has no thread left.
+            if !pool.has_threads() {
                 take(map(item)?)?;
                 continue;
             }
+            // A panic is passed on by the end of the scope.
             if pending.len() >= threads + SPARE
-                && let Some(result) = wait(&mut pending)
+                && let Some(result) = pending.pop_front().and_then(Pending::wait)
             {
                 take(result?)?;
             }
-            let (done, result) = bounded(1);
-            let _ = work.send((item, done));
+            let (promise, result) = promise();
+            pool.begin(Box::new(move || promise.keep(map(item))));
             pending.push_back(result);
         }
-        drop(work);
-        while let Some(result) = wait(&mut pending) {
+        while let Some(result) = pending.pop_front().and_then(Pending::wait) {
             take(result?)?;
         }
         Ok(())

@@ -10,4 +10,4 @@ pub mod session;
 pub mod sysfs;
 
 pub use self::error::{Error, Result};
-pub use self::in_order::in_order;
+pub use self::in_order::{Pending, Promise, in_order, promise};
