@@ -64,9 +64,10 @@ fn watch(job: &Job, network: &Network) {
     wait_for("the kernels of four ranks", || {
         ask("top kernels limit 1")["rows"][0]["values"]["Ranks"] == 4
     });
-    // Four processes of one program launch from the same lines.
-    let sites = ask("top sites limit 1");
-    assert_eq!(sites["rows"][0]["values"]["Ranks"], 4, "{sites:#}");
+    // Four processes of one program launch from the same lines. A rank's first sums may have no call paths yet.
+    wait_for("the sites of four ranks", || {
+        ask("top sites limit 1")["rows"][0]["values"]["Ranks"] == 4
+    });
     let status = ask("status");
     let rows = status["rows"].as_array().unwrap().iter();
     let ranks: Vec<u64> = rows.map(|row| row["values"]["Rank"].as_u64().unwrap()).collect();
