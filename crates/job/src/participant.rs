@@ -330,7 +330,8 @@ impl Candidate {
         while !(is_open() && is_read()) && has_time() {
             std::thread::sleep(LAST_LOOK);
         }
-        // What cannot be reported now is in the recordings.
+        // All that was taken is in the report. What cannot be reported now is in the recordings.
+        leading.ranks.close();
         let _ = leading.report(&*self.duties);
     }
 

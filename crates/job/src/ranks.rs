@@ -35,6 +35,8 @@ const REST: Duration = Duration::from_millis(100);
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a rank's connection may take for its bytes before it is made again.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// What a daemon answers when it has taken sums.
+const TAKEN: u8 = 1;
 
 /// What the roctop of a rank has handed over.
 #[derive(Clone, Debug)]
@@ -143,13 +145,20 @@ impl Ranks {
     }
 }
 
-impl Drop for Ranks {
-    fn drop(&mut self) {
+impl Ranks {
+    /// Takes no more sums: a rank that has others hands them to the next daemon. What was taken stays.
+    pub(crate) fn close(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
             // A thread that has failed has stopped.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.close();
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -222,6 +231,8 @@ async fn receive(mut stream: UnixStream, id: u64, table: &Table) -> io::Result<(
             rank.is_new = true;
             rank.at = Instant::now();
         }
+        // The rank may end now: these sums are in the next report.
+        stream.write_all(&[TAKEN]).await?;
         sleep(SUMS_INTERVAL).await;
     }
 }
@@ -233,9 +244,9 @@ type Latest = Option<(u64, Bytes)>;
 #[derive(Debug)]
 pub struct RankLink {
     sums: watch::Sender<Latest>,
-    /// Sums that were published, and the last of them that was written to a daemon.
+    /// Sums that were published, and the last of them that a daemon has taken.
     published: AtomicU64,
-    written: Arc<AtomicU64>,
+    taken: Arc<AtomicU64>,
     is_connected: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -252,8 +263,8 @@ impl RankLink {
         let (stop, mut stopped) = watch::channel(false);
         let is_connected = Arc::new(AtomicBool::new(false));
         let (path, connected) = (folder.socket(), is_connected.clone());
-        let written = Arc::<AtomicU64>::default();
-        let shared = written.clone();
+        let taken = Arc::<AtomicU64>::default();
+        let shared = taken.clone();
         let thread = std::thread::Builder::new().name("job rank".into()).spawn(move || {
             runtime.block_on(async {
                 loop {
@@ -273,7 +284,7 @@ impl RankLink {
         Ok(Self {
             sums,
             published: AtomicU64::new(0),
-            written,
+            taken,
             is_connected,
             stop,
             thread: Some(thread.map_err(Error::Start)?),
@@ -297,7 +308,7 @@ impl RankLink {
 
     /// Whether a daemon has got all that was published.
     pub fn is_handed_over(&self) -> bool {
-        self.written.load(Ordering::Relaxed) == self.published.load(Ordering::Relaxed)
+        self.taken.load(Ordering::Relaxed) == self.published.load(Ordering::Relaxed)
     }
 
     /// Whether a daemon takes the sums.
@@ -330,7 +341,7 @@ async fn hand_over(
     hello: &Bytes,
     latest: &mut watch::Receiver<Latest>,
     is_connected: &AtomicBool,
-    written: &AtomicU64,
+    taken: &AtomicU64,
 ) -> io::Result<()> {
     let mut stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != own_uid() {
@@ -341,18 +352,19 @@ async fn hand_over(
     // A new daemon gets at once what the former one had.
     latest.mark_changed();
     loop {
-        let mut nothing = [0];
+        let mut answer = [0];
         tokio::select! {
             changed = latest.changed() => {
                 changed.map_err(|_| io::ErrorKind::BrokenPipe)?;
                 let sums = latest.borrow_and_update().clone();
                 if let Some((number, sums)) = sums {
                     write(&mut stream, &sums).await?;
-                    written.store(number, Ordering::Relaxed);
+                    timeout(SEND_TIMEOUT, stream.read_exact(&mut answer)).await??;
+                    taken.store(number, Ordering::Relaxed);
                 }
             }
-            // A daemon says nothing; its end is one.
-            ended = stream.read(&mut nothing) => return ended.map(drop),
+            // A daemon says nothing else; its end is one.
+            ended = stream.read(&mut answer) => return ended.map(drop),
         }
     }
 }
