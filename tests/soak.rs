@@ -252,10 +252,12 @@ fn wander(terminal: &mut Terminal, dice: &mut Dice, steps: usize) {
 
 /// Leaves the screen; `answer` is what to do with a program that still runs.
 fn leave(mut terminal: Terminal, answer: &str) {
-    if terminal.asks("q", "still runs") {
+    while terminal.asks("q", "still runs") {
         terminal.choose(answer);
+        // Keys that come in one read with enter would keep it from acting.
+        terminal.wait("the menu gone", |text| !text.contains("still runs"));
     }
-    let status = terminal.leave();
+    let status = terminal.end();
     let bytes = terminal.bytes();
     let last = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(400)..]).into_owned();
     assert!(!terminal.is_full_screen(), "{status}, the last that it wrote: {last:?}");

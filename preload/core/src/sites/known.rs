@@ -14,8 +14,8 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Maximum number of words that are compared.
 pub(super) const WORDS: usize = 24;
-/// Number of sets of calls; a set has two. A call is in one of two sets: with one set, one of twelve calls of a thousand in
-/// turn would be forgotten each time, and learnt again for some 20 us.
+/// Number of sets of calls; a set has two. A call is in one of two sets: with one set, three calls in turn that meet there would
+/// forget each other, and each would be learned again each time.
 const SETS: usize = 2048;
 /// Number of places for splits.
 const SPLITS: usize = 2048;
