@@ -58,6 +58,7 @@ pub struct Ingest {
     sites: JoinHandle<()>,
     consumer: JoinHandle<Result<()>>,
     decoder: SharedDecoder,
+    /// Nobody looks at the session any more.
     is_left: Arc<AtomicBool>,
 }
 
@@ -287,8 +288,8 @@ impl Ingest {
         IngestSender(self.sender.clone())
     }
 
-    /// Stops to read a session that goes on and that nobody looks at any more. What was read and not yet counted is dropped: the
-    /// threads may be far behind, and the user does not wait for them.
+    /// Stops reading a session that goes on, and drops what was read and not yet counted. Never waits: the threads, which may be far
+    /// behind, end by themselves.
     pub fn leave(self) {
         self.is_left.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::Stop);

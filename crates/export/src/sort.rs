@@ -591,7 +591,7 @@ impl<T: Entry> Runs<T> {
     }
 }
 
-/// Places in ascending order. Compiled once, not for each kind of entry.
+/// The numbers below `count` in ascending order of what they stand for. Compiled once for all types of entries.
 fn order_by(count: usize, compare: &dyn Fn(usize, usize) -> std::cmp::Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|a, b| compare(*a, *b));

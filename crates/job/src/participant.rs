@@ -313,7 +313,7 @@ impl Candidate {
         }
         let Some(leading) = &mut self.leading else { return };
         let Some(network) = &leading.network else { return };
-        // What was handed over is read a moment later; a new network is connected after a few round trips.
+        // A daemon that came a moment ago has not taken its own sums yet; a new network is connected after a few round trips.
         let is_open = || {
             network
                 .daemon
@@ -330,8 +330,9 @@ impl Candidate {
         while !(is_open() && is_read()) && has_time() {
             std::thread::sleep(LAST_LOOK);
         }
-        // All that was taken is in the report. What cannot be reported now is in the recordings.
+        // A rank whose sums are taken may end: all that is taken is in this report.
         leading.ranks.close();
+        // What cannot be reported now is in the recordings.
         let _ = leading.report(&*self.duties);
     }
 

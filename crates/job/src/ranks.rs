@@ -143,9 +143,7 @@ impl Ranks {
         };
         table.values_mut().map(taken).collect()
     }
-}
 
-impl Ranks {
     /// Takes no more sums: a rank that has others hands them to the next daemon. What was taken stays.
     pub(crate) fn close(&mut self) {
         self.stop.send_replace(true);

@@ -82,8 +82,8 @@ pub(crate) fn empty_set() -> libc::sigset_t {
     }
 }
 
-/// Lets a command start its program as this process was started: with the same ignored and blocked signals, and with those of the standard
-/// `streams` closed that were closed. `streams` must not name one that the command redirects.
+/// Lets a command start its program as this process was started: with the same ignored and blocked signals, and with those of
+/// the standard `streams` closed that were closed. `streams` must not name one that the command redirects.
 pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
     let closed: Vec<u8> = streams.into_iter().filter(|stream| was_closed(*stream)).collect();
     let prepare = move || {
@@ -114,7 +114,8 @@ pub fn restore(command: &mut Command, streams: impl IntoIterator<Item = u8>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Starts a command. No handler of this process runs in the child: signals to the child stay pending until it executes its program.
+/// Starts a command. No handler of this process runs in the child: signals to the child stay pending until it executes its
+/// program.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let (mut all, mut before) = (empty_set(), empty_set());
     // SAFETY: all sets are valid.

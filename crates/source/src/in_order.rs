@@ -8,7 +8,7 @@ use std::thread::{self, Scope};
 /// Results in flight beyond one per thread.
 const SPARE: usize = 2;
 
-/// An item to map. Of one type, so that channels and threads are compiled once, not for each kind of item.
+/// The mapping of one item. All jobs have one type, so that channels and threads are compiled once.
 type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// Threads that do jobs.
@@ -32,8 +32,8 @@ impl<'scope, 'env> Pool<'scope, 'env> {
         }
     }
 
-    /// Starts one more thread, if there are to be more. False if the system has no thread at all.
-    fn has_threads(&mut self) -> bool {
+    /// Starts one more thread, up to the maximum. False if there is none: the system has no thread left.
+    fn grow(&mut self) -> bool {
         if self.started < self.threads {
             let todo = self.todo.clone();
             let act = move || todo.into_iter().for_each(|job| job());
@@ -47,19 +47,19 @@ impl<'scope, 'env> Pool<'scope, 'env> {
     }
 }
 
-/// A result that another thread has promised. Channels of results would be compiled for each kind of result.
+/// A result that another thread is to deliver. A channel of results would be compiled for each type of result.
 pub struct Pending<R> {
     result: Arc<Mutex<Option<R>>>,
     kept: Receiver<()>,
 }
 
-/// The promise of a result.
+/// The duty to deliver a result.
 pub struct Promise<R> {
     result: Arc<Mutex<Option<R>>>,
     keep: Sender<()>,
 }
 
-/// Makes a promise, and what waits for its result.
+/// Makes a promise, and the result that it will deliver.
 pub fn promise<R>() -> (Promise<R>, Pending<R>) {
     let (keep, kept) = bounded(1);
     let result = Arc::new(Mutex::new(None));
@@ -71,7 +71,7 @@ pub fn promise<R>() -> (Promise<R>, Pending<R>) {
 }
 
 impl<R> Promise<R> {
-    /// Hands the result over.
+    /// Delivers the result.
     pub fn keep(self, result: R) {
         *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         // Nobody waits for it after an error.
@@ -104,7 +104,7 @@ pub fn in_order<I: Send, R: Send, E: Send>(
         let map = &map;
         let mut pending: VecDeque<Pending<Result<R, E>>> = VecDeque::new();
         for item in items {
-            if !pool.has_threads() {
+            if !pool.grow() {
                 take(map(item)?)?;
                 continue;
             }

@@ -173,6 +173,7 @@ pub fn keep_point(words: Words<'_>, ticks: u64, nanoseconds: u64) {
     };
     let mut newest = words[header::NEWEST].load(Ordering::Relaxed);
     let second = header::POINTS + 2;
+    // The first point waits there for another one, and the estimates still serve.
     if newest == ESTIMATED || (newest == ESTIMATED_AND_ONE && words[second].load(Ordering::Relaxed) == ticks) {
         words[second].store(ticks, Ordering::Relaxed);
         words[second + 1].store(nanoseconds, Ordering::Relaxed);

@@ -218,11 +218,11 @@ impl Rig {
         }
         preload.push(&self.emulated_gpu);
         // HIP 5.2 would compile its copy kernels in each process, for twice the CPU time of all else in a short program.
-        let kept = self.app("libkept_comgr.so");
-        let keeps = self.is_oldest() && kept.exists();
-        if keeps {
+        let cache = self.app("libcomgr_cache.so");
+        let is_cached = self.is_oldest() && cache.exists();
+        if is_cached {
             preload.push(":");
-            preload.push(&kept);
+            preload.push(&cache);
         }
         if let Some(bridge) = &self.bridge {
             preload.push(":");
@@ -242,7 +242,7 @@ impl Rig {
             command
         };
         command.envs(self.bridge.as_ref().map(|bridge| ("HSA_TOOLS_LIB", bridge)));
-        command.envs(keeps.then(|| ("KEPT_COMGR", self.app("kept_comgr"))));
+        command.envs(is_cached.then(|| ("COMGR_CACHE", self.app("comgr_cache"))));
         command.envs(self.machine.iter().copied());
         command.current_dir(place).stdin(Stdio::null());
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));

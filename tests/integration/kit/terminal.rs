@@ -175,8 +175,8 @@ impl Terminal {
         self.keys("\r");
     }
 
-    /// Types the letter of an act until the screen shows what it asks; false if roctop ended. On a busy machine roctop reads the letter
-    /// with the keys before, and refuses it.
+    /// Types the letter of an act until the screen shows what it asks; false if roctop ended. On a busy machine roctop reads
+    /// the letter with the keys before, and refuses it.
     pub(crate) fn asks(&mut self, letter: &str, question: &str) -> bool {
         let started = Instant::now();
         loop {

@@ -287,6 +287,33 @@ fn all_signals_to_a_viewer_end_it_and_nothing_else() {
     attach_passes_nothing_on(&all());
 }
 
+/// Signals wait while roctop is stopped, and all come when it goes on.
+#[test]
+fn signals_that_come_at_once_all_reach_the_program() {
+    let Some(sigs) = sigs() else { return };
+    let place = place("at-once");
+    let report = place.join("report");
+    let tool = &tools()[1].0;
+    let words: Vec<&str> = tool.iter().copied().chain([sigs, "note", word(&report)]).collect();
+    let mut started = Started::start(&place, &words, false);
+    wait("the program", || noted(&report));
+    let roctop = started.pid();
+    let sent: Vec<i32> = SIX.into_iter().chain(40..60).collect();
+    send("STOP", roctop);
+    for signal in &sent {
+        send(&signal.to_string(), roctop);
+    }
+    send("CONT", roctop);
+    let all_of = |noted: &[i32]| sent.iter().all(|signal| noted.contains(signal));
+    wait("all signals", || noted(&report).filter(|(_, noted)| all_of(noted)));
+    send(&LAST.to_string(), roctop);
+    assert_eq!(started.end().code(), Some(5));
+    let (_, noted) = noted(&report).unwrap();
+    for signal in &sent {
+        assert_eq!(noted.iter().filter(|noted| *noted == signal).count(), 1, "{signal}");
+    }
+}
+
 #[test]
 fn real_time_signals_are_counted() {
     if sigs().is_none() {

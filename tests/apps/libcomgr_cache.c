@@ -1,9 +1,10 @@
-// The code object manager of the run-time, with a cache of what it compiled: HIP 5.2 compiles its copy kernels again in each process,
-// which is most of the CPU time of a short program. Later releases have such a cache themselves.
+// A cache in front of the run-time's code object manager (comgr). HIP 5.2 compiles its copy kernels again in each process, which is
+// most of the CPU time of a short program. Later releases have such a cache themselves.
 //
-//   LD_PRELOAD=libkept_comgr.so KEPT_COMGR=FOLDER program
+//   LD_PRELOAD=libcomgr_cache.so COMGR_CACHE=FOLDER program
 //
-// It has the soname of the real library, so that HIP's dlopen finds it, and passes every other call on.
+// It has the soname of the real library, so that HIP's dlopen finds it. It answers compilations from the folder where it can, and passes
+// every other call on.
 #include <amd_comgr.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ __attribute__((visibility("hidden"))) void *comgr_real[COUNT];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load(void) {
+static void find_real(void) {
   static const char *names[COUNT] = {
 #define NAME(name) "amd_comgr_" #name,
       PASSED(NAME) "amd_comgr_do_action"};
@@ -49,10 +50,9 @@ static void load(void) {
   for (int i = 0; real && i < COUNT; i++) comgr_real[i] = dlsym(real, names[i]);
 }
 
-__attribute__((visibility("hidden"))) void comgr_load(void) { pthread_once(&once, load); }
+__attribute__((visibility("hidden"))) void comgr_load(void) { pthread_once(&once, find_real); }
 
 // Each saves the registers of arguments, loads the real library once, and jumps to its function.
-#define TEXT(x) #x
 #define JUMP(name)                                                                                             \
   __asm__(".pushsection .text\n.globl amd_comgr_" #name "\n.type amd_comgr_" #name ",@function\n"             \
           "amd_comgr_" #name ":\n"                                                                             \
@@ -128,8 +128,8 @@ static const amd_comgr_data_kind_t kinds[] = {
     AMD_COMGR_DATA_KIND_BYTES};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-// A kept result: for each piece its kind, the sizes of its name and bytes, and both.
-static int take_kept(const char *path, amd_comgr_data_set_t into) {
+// Reads a cached result: for each piece its kind, the sizes of its name and bytes, and both.
+static int load_result(const char *path, amd_comgr_data_set_t into) {
   FILE *file = fopen(path, "re");
   if (!file) return 0;
   uint64_t head[3];
@@ -150,7 +150,7 @@ static int take_kept(const char *path, amd_comgr_data_set_t into) {
   return good;
 }
 
-static void keep(const char *path, amd_comgr_data_set_t set) {
+static void store_result(const char *path, amd_comgr_data_set_t set) {
   char beside[4200];
   snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
   FILE *file = fopen(beside, "we");
@@ -183,7 +183,7 @@ amd_comgr_status_t amd_comgr_do_action(amd_comgr_action_kind_t kind, amd_comgr_a
                                        amd_comgr_data_set_t input, amd_comgr_data_set_t result) {
   comgr_load();
   __typeof__(&amd_comgr_do_action) real = comgr_real[at_do_action];
-  const char *folder = getenv("KEPT_COMGR");
+  const char *folder = getenv("COMGR_CACHE");
   struct key key = {0xcbf29ce484222325, kind};
   struct stat compiler;
   int known = folder && !stat(REAL, &compiler) && add_info(&key, info);
@@ -193,8 +193,8 @@ amd_comgr_status_t amd_comgr_do_action(amd_comgr_action_kind_t kind, amd_comgr_a
   if (!known) return real(kind, info, input, result);
   char path[4096];
   snprintf(path, sizeof path, "%s/%016llx%016llx", folder, (unsigned long long)key.a, (unsigned long long)key.b);
-  if (take_kept(path, result)) return AMD_COMGR_STATUS_SUCCESS;
+  if (load_result(path, result)) return AMD_COMGR_STATUS_SUCCESS;
   amd_comgr_status_t status = real(kind, info, input, result);
-  if (status == AMD_COMGR_STATUS_SUCCESS) keep(path, result);
+  if (status == AMD_COMGR_STATUS_SUCCESS) store_result(path, result);
   return status;
 }
