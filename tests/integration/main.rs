@@ -32,4 +32,5 @@ mod recording;
 mod registers;
 mod rocprofv3;
 mod sites;
+mod sql;
 mod terminal;
