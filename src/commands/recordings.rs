@@ -411,7 +411,8 @@ pub fn cut(options: &cli::Cut) -> Result<u8> {
             bail!("nothing was recorded in this --range: the records are from {first} to {last}");
         }
     }
-    write_recording(&options.output, &recordings, &whole, Some(span))
+    let is_whole = from == 0 && to == u64::MAX;
+    write_recording(&options.output, &recordings, &whole, (!is_whole).then_some(span))
 }
 
 /// `roctop merge`: several recordings as one.
@@ -436,16 +437,7 @@ fn write_recording(output: &Path, recordings: &[Recording], whole: &Merged<'_>, 
     let recorder = Recorder::copy(output, first.command(), &origin)?;
     let progress = Progress::new();
     progress.begin("copying", whole.bytes());
-    let everything = Span {
-        begin: 0,
-        end: u64::MAX,
-    };
-    let replay = recording::cut(
-        whole,
-        span.unwrap_or(everything),
-        &mut |bytes| progress.add(bytes),
-        recorder,
-    )?;
+    let replay = recording::cut(whole, span, &mut |bytes| progress.add(bytes), recorder)?;
     drop(progress);
     say_all(&replay.warnings(&names(recordings)));
     Ok(0)

@@ -74,7 +74,7 @@ fn of_recording(recording: &Recording, seconds: u32, copy: &Path) -> Result<()> 
         end: now,
     };
     let recorder = Recorder::copy(copy, recording.command(), &origin)?.with_limit(Some(MAX_BYTES));
-    cut(&whole, span, &mut |_| (), recorder)?;
+    cut(&whole, Some(span), &mut |_| (), recorder)?;
     Ok(())
 }
 

@@ -170,7 +170,7 @@ impl EffectRunner {
         let started = Recorder::create(&path, words, &topology::read(Path::new("/")))
             .map_err(anyhow::Error::from)
             .and_then(|recorder| {
-                let recorder = recorder.beginning_at(boottime());
+                let recorder = recorder.beginning_at(boottime())?;
                 Ingest::start(Live::late(session), None, Some(recorder), &self.gauging, Symbols::Shown)
             });
         match started {

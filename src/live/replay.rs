@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Shows recordings, at once: they are read while they are shown. With `range`, only what may touch that time after
+/// Shows recordings, at once: they are read while they are shown. With `range`, only what belongs to that time after
 /// their beginning; `at` is what the screen goes to.
 pub fn replay(recordings: Vec<Recording>, look: &Look, range: Option<(Nanos, Nanos)>, at: Option<Id>) -> Result<()> {
     replay_from(recordings, look, range, at, None)

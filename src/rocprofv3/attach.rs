@@ -87,7 +87,7 @@ impl Attach {
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
         let recorder = Recorder::create(recording, &words, &topology::read(Path::new("/")))?
-            .beginning_at(boottime())
+            .beginning_at(boottime())?
             .reporting(say);
         let ingest = Ingest::start(
             Live::late(&self.session),

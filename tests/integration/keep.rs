@@ -9,9 +9,10 @@ use crate::kit::metrics::Metrics;
 use crate::kit::running::Running;
 use crate::kit::work::Work;
 use roctop::export::run::Run;
+use roctop::item::Span;
 use roctop::recording::{Recording, Replay, Trigger};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
@@ -29,6 +30,7 @@ fn entries(runs: &Path) -> Vec<PathBuf> {
 struct Kept {
     path: PathBuf,
     trigger: Trigger,
+    stretch: Option<Span>,
     run: Run,
     replay: Replay,
 }
@@ -46,6 +48,7 @@ impl Kept {
         Ok(Self {
             path: path.to_owned(),
             trigger: recording.trigger().unwrap().clone(),
+            stretch: recording.stretch(),
             run,
             replay,
         })
@@ -85,6 +88,22 @@ impl Kept {
         assert_eq!(nameless.count(), 0, "kernels have names");
         let first = self.begins().first().copied();
         assert!(first.is_some_and(|first| first < self.trigger.at), "nothing before");
+        // Nothing of the time before, and no kernel without its launch.
+        let calls: HashSet<_> = self
+            .run
+            .calls
+            .iter()
+            .map(|call| (call.process, call.correlation))
+            .collect();
+        for one in &self.run.dispatches {
+            let ended = one.span.end.max(one.submit);
+            assert!(self.stretch.is_none_or(|stretch| ended > stretch.begin), "{one:?}");
+            let is_launched = one.correlation == 0 || one.submit > self.trigger.at;
+            assert!(
+                is_launched || calls.contains(&(one.process, one.correlation)),
+                "{one:?}"
+            );
+        }
     }
 }
 

@@ -179,8 +179,10 @@ impl Collector {
     fn put(&mut self, item: Item) -> io::Result<()> {
         collectives::put(&mut self.collectives, &item);
         let (event, begin) = match item {
-            Item::Api(call) => (Event::Call(call), call.span.begin),
-            Item::Mark(marker) | Item::Range(marker) => (Event::Marker(marker), marker.span.begin),
+            Item::Api(call) | Item::CallAlong(call) => (Event::Call(call), call.span.begin),
+            Item::Mark(marker) | Item::Range(marker) | Item::RangeAlong(marker) => {
+                (Event::Marker(marker), marker.span.begin)
+            }
             Item::Dispatch(dispatch) => (Event::Dispatch(dispatch), dispatch.span.begin),
             // rocprofv3 has no copies made by calls: their times are the calls'.
             Item::Copy(copy) if copy.engine == engine::CALL => return Ok(()),

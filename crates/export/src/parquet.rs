@@ -28,6 +28,8 @@ const CALLS: &[Column] = &[
     number("ancestor_id"),
     number("start_ns"),
     number("end_ns"),
+    text("site"),
+    number("taken_along"),
 ];
 const COLLECTIVES: &[Column] = &[
     text("operation"),
@@ -116,6 +118,7 @@ const ALLOCATIONS: &[Column] = &[
     number("end_ns"),
     number("bytes"),
     number("address"),
+    text("site"),
 ];
 const SCRATCHES: &[Column] = &[
     text("operation"),
@@ -330,6 +333,8 @@ fn call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
     to.number(view.process.pid).number(view.tid(Some(call.thread)));
     to.number(row.id).number(row.ancestor);
     to.number(call.span.begin).number(call.span.end);
+    to.text(view.site(call.process, call.site));
+    to.number(view.is_along(call.span));
 }
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {
@@ -338,6 +343,7 @@ fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {
     to.number(view.process.pid).number(view.tid(Some(m.thread)));
     to.number(row.id).number(row.ancestor);
     to.number(m.span.begin).number(m.span.end);
+    to.text("").number(view.is_along(m.span));
 }
 
 fn dispatch(view: &View<'_>, row: &Row<Dispatch>, to: &mut Batch) {
@@ -384,6 +390,7 @@ fn allocation(view: &View<'_>, row: &Row<Allocation>, to: &mut Batch) {
     to.number(row.id).number(row.ancestor);
     to.number(a.span.begin).number(a.span.end);
     to.number(a.bytes).number(a.address);
+    to.text(view.site(a.process, row.site));
 }
 
 fn scratch(view: &View<'_>, row: &Row<Scratch>, to: &mut Batch) {

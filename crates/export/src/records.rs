@@ -30,6 +30,8 @@ pub struct Row<T> {
     pub region: Option<Region>,
     /// Innermost enclosing push/pop range.
     pub(crate) range: Enclosing,
+    /// Where in the program the call is, or the one that caused it.
+    pub(crate) site: SiteNumber,
 }
 
 /// A push/pop range that encloses a record.
@@ -133,8 +135,6 @@ pub struct Rows {
 
 /// Whether a row is selected.
 type Test<'a, T> = dyn Fn(&Row<T>) -> bool + Sync + 'a;
-/// The same of rows whose record does not have its site.
-type TestOfSite<'a, T> = dyn Fn(&Row<T>, SiteNumber) -> bool + Sync + 'a;
 
 /// Selection of rows beyond their kinds.
 pub(crate) struct RowFilter<'a> {
@@ -142,8 +142,8 @@ pub(crate) struct RowFilter<'a> {
     pub(crate) marker: &'a Test<'a, Mark>,
     pub(crate) dispatch: &'a Test<'a, Dispatch>,
     pub(crate) copy: &'a Test<'a, Copy>,
-    pub(crate) allocation: &'a TestOfSite<'a, Allocation>,
-    pub(crate) scratch: &'a TestOfSite<'a, Scratch>,
+    pub(crate) allocation: &'a Test<'a, Allocation>,
+    pub(crate) scratch: &'a Test<'a, Scratch>,
 }
 
 /// Numbers of a record and of what encloses it; the default is that of a record that is not selected.
@@ -252,12 +252,11 @@ impl ByKind {
             Event::Copy(copy) => (copy.span, keep(&mut self.copies, row(copy, place), tests.copy)),
             Event::Allocation(allocation) => {
                 let row = row(allocation, place);
-                let test = |row: &Row<Allocation>| (tests.allocation)(row, place.site);
-                (allocation.span, keep(&mut self.allocations, row, &test))
+                (allocation.span, keep(&mut self.allocations, row, tests.allocation))
             }
             Event::Scratch(scratch) => {
-                let test = |row: &Row<Scratch>| (tests.scratch)(row, place.site);
-                (scratch.span, keep(&mut self.scratches, row(scratch, place), &test))
+                let row = row(scratch, place);
+                (scratch.span, keep(&mut self.scratches, row, tests.scratch))
             }
         };
         if is_wanted {
@@ -418,5 +417,6 @@ where
         ancestor: place.ancestor,
         region: place.region(),
         range: place.range(),
+        site: place.site,
     }
 }

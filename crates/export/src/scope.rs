@@ -49,7 +49,7 @@ pub struct Scope<'a> {
     /// Begin of the first record of the recording.
     first: u64,
     /// Selected time range.
-    range: Option<(u64, u64)>,
+    range: Option<Span>,
     /// Names of kernels, by id.
     names: Vec<Cow<'a, str>>,
     pub(super) texts: &'a Texts,
@@ -74,9 +74,9 @@ impl<'a> Scope<'a> {
             process,
             place,
             first: collected.first,
-            range: choice.range.map(|(from, to)| {
-                let beginning = collected.beginning;
-                (beginning.saturating_add(from), beginning.saturating_add(to))
+            range: choice.range.map(|(from, to)| Span {
+                begin: collected.beginning.saturating_add(from),
+                end: collected.beginning.saturating_add(to),
             }),
             names: Vec::new(),
             texts: &collected.texts,
@@ -102,11 +102,20 @@ impl<'a> Scope<'a> {
         sites.path_of(process, number).map_or("", |path| sites.label(path))
     }
 
-    /// Whether a span is selected.
+    /// Whether a span is selected: it ended in the time range.
     pub fn is_wanted(&self, span: Span) -> bool {
+        self.range.is_none_or(|range| range.has_end_of(span)) && self.is_in_periods(span)
+    }
+
+    /// Whether a span is in the periods.
+    pub fn is_in_periods(&self, span: Span) -> bool {
         let periods = &self.choice.periods;
-        let in_range = self.range.is_none_or(|(from, to)| span.end >= from && span.begin <= to);
-        in_range && (periods.is_empty() || periods.has(span.begin.saturating_sub(self.since())))
+        periods.is_empty() || periods.has(span.begin.saturating_sub(self.since()))
+    }
+
+    /// Whether a call or range is outside of the recorded stretch of time, taken along with what it caused. No sum has it.
+    pub fn is_along(&self, span: Span) -> bool {
+        self.process.stretch.is_some_and(|stretch| !stretch.has_end_of(span))
     }
 
     /// Whether a time is selected.

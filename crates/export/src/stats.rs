@@ -4,7 +4,7 @@ use super::csv::writer::{header, quoted};
 use super::files::Files;
 use super::operation;
 use super::options::{Kind, library};
-use super::records::Row;
+use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::view::View;
 use crate::error::Result;
@@ -124,6 +124,15 @@ impl Domain {
     }
 }
 
+/// Leaves out calls and ranges that were taken along.
+fn counted<'a>(view: &'a View<'_>, add: &'a mut Adding<'_>) -> impl FnMut(&str, Span) + 'a {
+    move |name, span| {
+        if !view.is_along(span) {
+            add(name, span);
+        }
+    }
+}
+
 /// Sums rows by the name that `name` returns.
 fn by_name<T: Clone, N: AsRef<str>>(
     rows: &Sorted<Row<T>>,
@@ -146,7 +155,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
     let file = |new, old| if is_seed { old } else { new };
     let calls = |name, file, rows: &Sorted<Row<ApiCall>>| {
         let called = |row: &Row<ApiCall>| (view.function(&row.record), row.record.span);
-        Domain::new(name, file, |add| by_name(rows, add, called))
+        Domain::new(name, file, |add| by_name(rows, &mut counted(view, add), called))
     };
     let of_library = |kind, rows| {
         let known = library(kind).map(|(_, library)| (library.domain, library.stats));
@@ -158,7 +167,8 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
         calls("HSA_API", file("hsa_api_stats", "hsa_stats"), &rows.hsa)?,
         calls("HIP_API", file("hip_api_stats", "hip_stats"), &rows.hip)?,
         Domain::new("MARKER_API", file("marker_api_stats", "marker_stats"), |add| {
-            by_name(&rows.markers, add, |row| (view.message(&row.record), row.record.span))
+            let named = |row: &Row<Mark>| (view.message(&row.record), row.record.span);
+            by_name(&rows.markers, &mut counted(view, add), named)
         })?,
         Domain::new("KERNEL_DISPATCH", "kernel_stats", |add| {
             // Without a kernel trace there is nothing to sum, as upstream.

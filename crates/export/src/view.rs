@@ -64,14 +64,16 @@ impl<'a> View<'a> {
     ) -> io::Result<Self> {
         let scope = Scope::new(source, choice, process);
         let within = |span: Span| scope.is_wanted(span);
+        // Of calls and ranges nothing was read that does not belong to the time range or to its work.
+        let in_periods = |span: Span| scope.is_in_periods(span);
         let filter = &choice.filter;
         let tests = RowFilter {
-            call: &|row| within(row.record.span) && filter.accepts(&CallSubject(&scope, row)),
-            marker: &|row| within(row.record.span) && filter.accepts(&MarkerSubject(&scope, row)),
+            call: &|row| in_periods(row.record.span) && filter.accepts(&CallSubject(&scope, row)),
+            marker: &|row| in_periods(row.record.span) && filter.accepts(&MarkerSubject(&scope, row)),
             dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&scope, row)),
             copy: &|row| within(row.record.span) && filter.accepts(&CopySubject(&scope, row)),
-            allocation: &|row, site| within(row.record.span) && filter.accepts(&AllocationSubject(&scope, row, site)),
-            scratch: &|row, site| within(row.record.span) && filter.accepts(&ScratchSubject(&scope, row, site)),
+            allocation: &|row| within(row.record.span) && filter.accepts(&AllocationSubject(&scope, row, row.site)),
+            scratch: &|row| within(row.record.span) && filter.accepts(&ScratchSubject(&scope, row, row.site)),
         };
         let wanted = nesting::Wanted {
             process: process.id,

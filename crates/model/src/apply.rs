@@ -114,11 +114,18 @@ impl Store {
             }
         }
         if self.options.timeline {
-            self.draw_calls(process, thread, calls);
+            self.draw_calls(process, thread, calls, 0);
         }
     }
 
-    fn draw_calls(&mut self, process: ProcessId, thread: ThreadId, calls: &[ApiCall]) {
+    /// A call that is drawn but not counted.
+    pub(super) fn call_along(&mut self, call: &ApiCall) {
+        if self.options.timeline {
+            self.draw_calls(call.process, call.thread, std::slice::from_ref(call), Slice::ALONG);
+        }
+    }
+
+    fn draw_calls(&mut self, process: ProcessId, thread: ThreadId, calls: &[ApiCall], flags: u8) {
         let last = known_at(&self.thread_lanes, thread.0);
         for nested in [false, true] {
             let here = |call: &&ApiCall| (call.parent != 0) == nested && credible(call.span).end > 0;
@@ -141,7 +148,7 @@ impl Store {
                 process: process.0,
                 thread: thread.0,
                 site: call.site,
-                flags: 0,
+                flags,
             });
             self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
             self.make_room();
@@ -360,6 +367,10 @@ impl Store {
                 self.tables.markers.range(marker);
             }
         }
+        self.draw_marker(marker, is_mark, 0);
+    }
+
+    pub(super) fn draw_marker(&mut self, marker: &Marker, is_mark: bool, flags: u8) {
         let slice = Slice {
             span: marker.span,
             what: marker.text.0,
@@ -371,7 +382,7 @@ impl Store {
             process: marker.process.0,
             thread: marker.thread.0,
             site: SiteNumber::UNKNOWN,
-            flags: 0,
+            flags,
         };
         let key = match marker.range_id {
             0 => LaneKey::Markers(marker.thread, marker.level),

@@ -162,8 +162,18 @@ pub struct Slice {
     pub thread: u32,
     /// Where in the program the call is: the number in the process, 0 unknown.
     pub site: SiteNumber,
-    /// Flag bits of the record of GPU work, see [`roctop_ring::record::flag`].
+    /// Flag bits of the record of GPU work, see [`roctop_ring::record::flag`]; [`Slice::ALONG`].
     pub flags: u8,
+}
+
+impl Slice {
+    /// Flag of a call or range outside of the recorded stretch of time, taken along with what it caused. It is not counted.
+    pub const ALONG: u8 = 128;
+
+    /// Whether it is outside of the recorded stretch of time, taken along with what it caused.
+    pub const fn is_along(&self) -> bool {
+        self.flags & Self::ALONG != 0
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -383,6 +383,15 @@ impl Store {
                 },
                 false,
             ),
+            Item::CallAlong(call) => self.call_along(call),
+            Item::RangeAlong(marker) => self.draw_marker(
+                &Marker {
+                    span: credible(marker.span),
+                    ..*marker
+                },
+                false,
+                Slice::ALONG,
+            ),
             Item::Open(open) => self.open(open),
             Item::Lost {
                 process,

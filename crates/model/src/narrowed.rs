@@ -20,11 +20,6 @@ pub struct Narrowing {
     window: Span,
 }
 
-/// Whether a record belongs to a stretch: it ended in it. What ended at its begin belongs to the one before.
-const fn is_of(window: Span, span: Span) -> bool {
-    span.end > window.begin && span.end <= window.end
-}
-
 /// The records of a stretch of time that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
@@ -94,10 +89,10 @@ impl Narrowing {
         for item in items {
             let is_wanted = match item {
                 Item::Now(_) | Item::Open(_) | Item::Output(_) => false,
-                Item::Api(call) => is_of(self.window, call.span),
-                Item::Dispatch(dispatch) => is_of(self.window, dispatch.span),
-                Item::Copy(copy) => is_of(self.window, copy.span),
-                Item::Mark(marker) | Item::Range(marker) => is_of(self.window, marker.span),
+                Item::Api(call) => self.window.has_end_of(call.span),
+                Item::Dispatch(dispatch) => self.window.has_end_of(dispatch.span),
+                Item::Copy(copy) => self.window.has_end_of(copy.span),
+                Item::Mark(marker) | Item::Range(marker) => self.window.has_end_of(marker.span),
                 _ => true,
             };
             if is_wanted {
@@ -280,7 +275,7 @@ impl Snapshot {
                 continue;
             }
             let mut slices = lane.slices(window.begin, window.end, left)?;
-            slices.retain(|slice| is_of(window, slice.span));
+            slices.retain(|slice| window.has_end_of(slice.span) && !slice.is_along());
             left -= slices.len();
             // They are counted in the order in which they ended, as they come.
             slices.sort_by_key(|slice| slice.span.end);

@@ -86,7 +86,8 @@ impl Past {
         for item in decoded.items {
             let is_wanted = match item {
                 Item::Copy(copy) => is_here(copy.span),
-                Item::Mark(marker) | Item::Range(marker) => is_here(marker.span),
+                Item::CallAlong(call) => is_here(call.span),
+                Item::Mark(marker) | Item::Range(marker) | Item::RangeAlong(marker) => is_here(marker.span),
                 _ => false,
             };
             if is_wanted {

@@ -23,6 +23,7 @@ mod reader;
 mod recover;
 mod scan;
 mod segment;
+mod stretch;
 mod trigger;
 mod writer;
 
@@ -44,6 +45,8 @@ pub const MANIFEST: &str = "roctop.json";
 const DAMAGED: &str = "damaged";
 /// Key of the manifest of such a copy: whether there may have been more, which nobody could count.
 const DAMAGED_UNCOUNTED: &str = "damaged_uncounted";
+/// Key of the manifest of a recording that is not of the whole run: the stretch of time of its records, CLOCK_BOOTTIME ns.
+const STRETCH: &str = "stretch";
 /// File name of the driver's topology at the start.
 pub const TOPOLOGY: &str = "topology.json";
 /// File name of the topologies of all machines, in a merged recording.

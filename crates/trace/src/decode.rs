@@ -19,7 +19,7 @@ mod work;
 use crate::clock::{Clock, Sample};
 use crate::item::{
     Agent, AgentId, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId,
-    Queue, QueueId, StreamId, ThreadId,
+    Queue, QueueId, Span, StreamId, ThreadId,
 };
 use crate::raw::{Raw, RawSink, each};
 use events::has_stream;
@@ -48,6 +48,8 @@ pub struct Decoder {
     processes: Vec<Entry>,
     /// First process of each machine; empty while there is only one machine.
     machines: Vec<(ProcessId, u32)>,
+    /// What is recorded of the processes from each of these on; empty while it is the whole run of all.
+    stretches: Vec<(ProcessId, Option<Span>)>,
     recent: LookupCache,
     counter_join: counters::CounterJoin,
     items: Vec<Item>,
@@ -220,6 +222,7 @@ impl Decoder {
             names: self.names.clone(),
             processes,
             machines: self.machines.clone(),
+            stretches: self.stretches.clone(),
             ..Self::by_kind()
         }
     }
@@ -304,6 +307,23 @@ impl Decoder {
             .is_some_and(|entry| entry.is_forgotten)
     }
 
+    /// Declares that of processes from `first` on this stretch of time is recorded. Calls come in order of process id.
+    pub fn preload_stretch(&mut self, first: ProcessId, stretch: Option<Span>) {
+        if stretch.is_some() || !self.stretches.is_empty() {
+            self.stretches.push((first, stretch));
+        }
+    }
+
+    /// The stretch of time that is recorded of a process, if it is not the whole run.
+    fn stretch(&self, process: ProcessId) -> Option<Span> {
+        self.stretches.iter().rfind(|known| known.0 <= process)?.1
+    }
+
+    /// Whether a call or range is outside of the recorded stretch of time: what it caused has brought it.
+    fn is_along(&self, process: ProcessId, span: Span) -> bool {
+        !self.stretches.is_empty() && self.stretch(process).is_some_and(|stretch| !stretch.has_end_of(span))
+    }
+
     fn machine(&self, process: ProcessId) -> u32 {
         let known = self.machines.iter().rfind(|known| known.0 <= process);
         known.map_or(0, |known| known.1)
@@ -318,7 +338,7 @@ impl Decoder {
     }
 
     fn header(&mut self, process: ProcessId, header: &roctop_ring::layout::Header) {
-        let machine = self.machine(process);
+        let (machine, stretch) = (self.machine(process), self.stretch(process));
         let state = self.state(process);
         if std::mem::replace(&mut state.known, true) {
             return;
@@ -339,12 +359,15 @@ impl Decoder {
             },
             created: header.created,
             pid_namespace: header.pid_namespace,
+            stretch,
         };
         self.items.push(Item::Process(item));
     }
 
     fn emit_call(&mut self, call: ApiCall) {
-        if self.is_by_kind {
+        if self.is_along(call.process, call.span) {
+            self.items.push(Item::CallAlong(call));
+        } else if self.is_by_kind {
             self.calls.push(call);
         } else {
             self.items.push(Item::Api(call));
@@ -447,7 +470,12 @@ impl Decoder {
             }
             Body::Range(marker) => {
                 let item = self.marker(process, thread.tid, &marker);
-                self.items.push(Item::Range(item));
+                let is_along = self.is_along(process, item.span);
+                self.items.push(if is_along {
+                    Item::RangeAlong(item)
+                } else {
+                    Item::Range(item)
+                });
             }
             Body::Communication(found) => {
                 let item = self.communication(process, thread.tid, &found);

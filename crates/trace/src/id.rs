@@ -59,4 +59,10 @@ impl Span {
     pub const fn duration(self) -> u64 {
         self.end.saturating_sub(self.begin)
     }
+
+    /// Whether a record of this span belongs to this stretch of time: it ended in it. What ended at its begin belongs to the one
+    /// before.
+    pub const fn has_end_of(self, record: Self) -> bool {
+        record.end > self.begin && record.end <= self.end
+    }
 }

@@ -154,6 +154,8 @@ pub enum Item {
     Text(TextId, Arc<str>),
     /// A call returned.
     Api(ApiCall),
+    /// A call outside of the recorded stretch of time, taken along with what it caused. It is not counted.
+    CallAlong(ApiCall),
     /// A kernel ran.
     Dispatch(Dispatch),
     /// A copy was made.
@@ -178,6 +180,8 @@ pub enum Item {
     Mark(Marker),
     /// A range was closed.
     Range(Marker),
+    /// A range outside of the recorded stretch of time, taken along with what was launched in it. It is not counted.
+    RangeAlong(Marker),
     /// Work that is open now.
     Open(Open),
     /// Total number of records lost so far, by process and reason; replaces the previous number.

@@ -5,13 +5,15 @@ use crate::kit::directory::place;
 use crate::kit::made;
 use crate::kit::made::{Made, make};
 use crate::kit::table::Table;
-use roctop::item::ProcessId;
+use roctop::export::run::Run;
+use roctop::item::{ApiCall, ProcessId, Span};
 use roctop::model::{Fresh, Options, Store};
 use roctop::recording::{Merged, Recording};
+use std::collections::HashSet;
 use std::path::Path;
 
 #[test]
-fn a_cut_holds_what_touches_its_time() {
+fn a_cut_holds_what_ended_in_its_time_and_its_launches() {
     let place = place("cut");
     let (whole, part) = (place.join("whole"), place.join("part"));
     make(
@@ -35,16 +37,32 @@ fn a_cut_holds_what_touches_its_time() {
     let (from, to) = (first + 10_000_000, first + 20_000_000);
     let ((all, _), (some, replay)) = (load(&whole), load(&part));
     assert!(replay.finished);
-    let expected = all
-        .dispatches
-        .iter()
-        .filter(|d| d.span.end >= from && d.span.begin <= to);
-    assert_eq!(some.dispatches.len(), expected.count());
-    let expected = all
-        .calls
-        .iter()
-        .filter(|call| call.span.end >= from && call.span.begin <= to);
-    assert_eq!(some.calls.len(), expected.count());
+    let has_ended = |span: Span| span.end > from && span.end <= to;
+    let expected = all.dispatches.iter().filter(|one| has_ended(one.span)).count();
+    assert_eq!(some.dispatches.len(), expected);
+    // Each kernel has its launch. Those that did not end in this time are not counted.
+    let of = |run: &Run| run.calls.iter().map(|call| call.correlation).collect::<HashSet<_>>();
+    let (known, taken) = (of(&all), of(&some));
+    let launches = some.dispatches.iter().map(|one| one.correlation);
+    let launches = launches.chain(some.copies.iter().map(|one| one.correlation));
+    let launches: HashSet<u64> = launches.filter(|id| known.contains(id)).collect();
+    assert!(launches.is_subset(&taken) && !launches.is_empty());
+    let (ended, along): (Vec<&ApiCall>, Vec<&ApiCall>) = some.calls.iter().partition(|call| has_ended(call.span));
+    assert_eq!(
+        ended.len(),
+        all.calls.iter().filter(|call| has_ended(call.span)).count()
+    );
+    assert!(!along.is_empty() && along.iter().all(|call| launches.contains(&call.correlation)));
+    let recording = Recording::open(&part).unwrap();
+    let mut store = Store::new(Options::default());
+    let merged = Merged::new(vec![&recording]).unwrap();
+    let read = merged.by_kind(None, &mut |_| (), &mut |output| store.take(&output.decoded()));
+    read.unwrap();
+    let totals = store.snapshot(Fresh::All).values.totals;
+    assert_eq!(
+        (totals.calls, totals.dispatches),
+        (ended.len() as u64, some.dispatches.len() as u64)
+    );
     assert!(!some.calls.is_empty() && some.calls.len() < all.calls.len());
     // The same rows as an export of that time has.
     for (recording, name, range) in [(&whole, "a", "10ms..20ms"), (&part, "b", "..")] {

@@ -10,7 +10,7 @@ use crate::operation::direction_number;
 use crate::options::LIBRARIES;
 use crate::records::Row;
 use crate::view::View;
-use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ProcessId, ThreadId};
+use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ProcessId, Span, ThreadId};
 use roctop_trace::site::SiteNumber;
 use std::borrow::Cow;
 
@@ -83,6 +83,7 @@ pub(super) fn begin(
                 row,
                 &mut all,
             );
+            all.extend(along(view, row.record.span));
             ("marker_api", view.message(&row.record))
         }
         Slice::Dispatch(row, values) => ("kernel_dispatch", dispatch(view, names, row, values, &mut all)),
@@ -130,7 +131,13 @@ fn api<T>(
 fn call<'a>(view: &'a View<'_>, names: &Names<'_>, row: &Row<ApiCall>, all: &mut Annotations<'a>) -> Cow<'a, str> {
     api(view, row.record.thread, names.tables.of_call(&row.record), row, all);
     all.extend(site(view, row.record.process, row.record.site));
+    all.extend(along(view, row.record.span));
     view.function(&row.record).into()
+}
+
+/// Marks a call or range that began before the stretch of time that is recorded.
+fn along<'a>(view: &View<'_>, span: Span) -> Option<(&'a str, Value<'a>)> {
+    view.is_along(span).then_some(("taken_along", Value::Number(1)))
 }
 
 /// Where in the program a call is; none if that is not known.

@@ -486,6 +486,8 @@ impl Watch {
             }
             Item::Now(now) => self.tick(*now),
             Item::Api(_)
+            | Item::CallAlong(_)
+            | Item::RangeAlong(_)
             | Item::Dispatch(_)
             | Item::Transfer(_)
             | Item::EventCall(_)

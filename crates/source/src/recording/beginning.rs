@@ -1,5 +1,5 @@
-//! Leaves out of a recording what ended before it began: rings reach back differently far, so what they held before shows calls
-//! without their kernels.
+//! Leaves out of a recording what ended before it began: rings, and the blocks of a flight recorder, reach back differently far, so
+//! what they held before shows calls without their kernels.
 //!
 //! A record belongs to the recording if it ended after the begin. The call that launched its work, the calls and ranges around
 //! that call, and what the call requested belong to it too, though they may have ended earlier.
@@ -11,6 +11,7 @@ use roctop_ring::reader::Thread;
 use roctop_ring::record::{
     ApiCall, Communication, Copy, CounterInstances, CounterValue, Dispatch, Marker, PcSample, Slot, Transfer,
 };
+use roctop_trace::clock::Clock;
 use roctop_trace::item::{Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink as _, each};
 use std::collections::{HashMap, HashSet};
@@ -20,16 +21,16 @@ const POLLS: u32 = 2;
 /// Records that are read later ended after the begin.
 const SETTLED: Nanos = 1_000_000_000;
 /// Work that was submitted before the begin brings its call if it ends within this time.
-const MAX_WAIT: Nanos = 60_000_000_000;
+pub(super) const MAX_WAIT: Nanos = 60_000_000_000;
 /// Maximum number of early records that are kept for later ones.
 const MAX_EARLY: usize = 1 << 20;
 
 /// A record, by its thread.
-type Record = (Thread, Vec<Slot>);
+pub(super) type Record = (Thread, Vec<Slot>);
 
 /// What an early record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     /// A call, by its correlation id.
     Call(ProcessId, u64),
     /// A dispatch, by its number.
@@ -82,7 +83,7 @@ impl Beginning {
     pub(super) fn take(&mut self, process: ProcessId, raw: &Raw<'_>, out: &mut Vec<(ProcessId, Record)>) -> bool {
         match raw {
             Raw::Calibration(_) => self.clocks.take(process, raw),
-            Raw::Now(now) => {
+            Raw::Now(now) if *now > self.at => {
                 self.polls += 1;
                 if self.polls == POLLS {
                     for key in std::mem::take(&mut self.wanted) {
@@ -167,32 +168,40 @@ impl Beginning {
     }
 
     fn place(&self, process: ProcessId, record: &[Slot]) -> Place {
-        let Some(first) = record.first() else {
-            return Place::Unknown;
-        };
-        let Times { ticks, hsa } = Times::of(record).0;
-        let is_sample = first[0] as u8 == PcSample::KIND;
-        let end = self.clocks.0.get(&process).map(|clock| match () {
-            () if is_sample => clock.hsa(first[1]),
-            () if ticks.0 <= ticks.1 => clock.ticks(ticks.1),
-            () if hsa.0 <= hsa.1 => clock.hsa(hsa.1),
-            // Of work without times, when it was submitted.
-            () if is_work(first) => clock.ticks(first[3]),
-            () => 0,
-        });
-        match end {
-            None | Some(0) => Place::Unknown,
-            Some(end) if end < self.at => Place::Before,
+        match self.clocks.0.get(&process).and_then(|clock| end_of(clock, record)) {
+            None => Place::Unknown,
+            Some(end) if end <= self.at => Place::Before,
             Some(_) => Place::After,
         }
     }
 }
 
-fn is_call(first: &Slot) -> bool {
+/// When a record ended; of work without times, when it was submitted.
+pub(super) fn end_of(clock: &Clock, record: &[Slot]) -> Option<Nanos> {
+    let first = record.first()?;
+    let Times { ticks, hsa } = Times::of(record).0;
+    let is_sample = first[0] as u8 == PcSample::KIND;
+    let end = match () {
+        () if is_sample => clock.hsa(first[1]),
+        () if ticks.0 <= ticks.1 => clock.ticks(ticks.1),
+        () if hsa.0 <= hsa.1 => clock.hsa(hsa.1),
+        () if is_work(first) => clock.ticks(first[3]),
+        () => 0,
+    };
+    Some(end).filter(|end| *end > 0)
+}
+
+/// When the work of a record was submitted, ticks.
+pub(super) fn submission(record: &[Slot]) -> Option<u64> {
+    let first = record.first().filter(|first| is_work(first))?;
+    Some(first[3]).filter(|at| *at > 0)
+}
+
+pub(super) fn is_call(first: &Slot) -> bool {
     [ApiCall::KIND, Arguments::KIND].contains(&(first[0] as u8))
 }
 
-fn is_work(first: &Slot) -> bool {
+pub(super) fn is_work(first: &Slot) -> bool {
     [Dispatch::KIND, Copy::KIND].contains(&(first[0] as u8))
 }
 
@@ -208,7 +217,7 @@ fn is_detail(first: &Slot) -> bool {
 }
 
 /// What a record belongs to. See `roctop_ring::record` for the words.
-fn key(process: ProcessId, first: &Slot) -> Option<Key> {
+pub(super) fn key(process: ProcessId, first: &Slot) -> Option<Key> {
     let call = |id: u64| (id != 0).then_some(Key::Call(process, id));
     match first[0] as u8 {
         ApiCall::KIND | Arguments::KIND => call(first[3]),
@@ -268,7 +277,7 @@ mod tests {
             for (thread, slots) in *poll {
                 beginning.records(PROCESS, *thread, slots, &mut out);
             }
-            beginning.take(PROCESS, &Raw::Now(BEGIN + number), &mut out);
+            beginning.take(PROCESS, &Raw::Now(BEGIN + 1 + number), &mut out);
         }
         let slots = out.iter().flat_map(|(_, (_, slots))| slots);
         let mut found: Vec<_> = slots.map(|slot| (slot[0] as u8, slot[1])).collect();
@@ -289,12 +298,13 @@ mod tests {
             slot(Marker::RANGE, [before + 2, before + 4, 0, 0, 0, 0]),
             slot(Marker::MARK, [before + 10, before + 10, 0, 0, 0, 0]),
             call(4, 0, before + 50, BEGIN),
+            call(5, 0, before + 60, BEGIN + 1),
         ];
         let kernels = [kernel(1, 1, before + 2, BEGIN - 1), kernel(2, 2, BEGIN - 1, BEGIN + 5)];
         let expected = [
             (ApiCall::KIND, before + 9),
             (ApiCall::KIND, before + 10),
-            (ApiCall::KIND, before + 50),
+            (ApiCall::KIND, before + 60),
             (Dispatch::KIND, BEGIN - 1),
             (Marker::RANGE, before + 5),
         ];
@@ -336,12 +346,12 @@ mod tests {
         let early = [call(1, 0, BEGIN - 9, BEGIN - 8)];
         beginning.records(PROCESS, LAUNCHER, &early, &mut Vec::new());
         let mut is_over = |now| beginning.take(PROCESS, &Raw::Now(now), &mut Vec::new());
-        assert!(![BEGIN, BEGIN, BEGIN + MAX_WAIT].into_iter().any(&mut is_over));
+        assert!(![BEGIN + 1, BEGIN + 1, BEGIN + MAX_WAIT].into_iter().any(&mut is_over));
         assert!(is_over(BEGIN + MAX_WAIT + 1));
         // No early record can be brought.
         let mut beginning = Beginning::new(BEGIN);
         let mut is_over = |now| beginning.take(PROCESS, &Raw::Now(now), &mut Vec::new());
-        assert!(![BEGIN, BEGIN, BEGIN + SETTLED].into_iter().any(&mut is_over));
+        assert!(![BEGIN + 1, BEGIN + 1, BEGIN + SETTLED].into_iter().any(&mut is_over));
         assert!(is_over(BEGIN + SETTLED + 1));
     }
 }

@@ -30,7 +30,7 @@ const MAX_PATIENCE: u32 = 64;
 type Emit<'a> = dyn FnMut(&mut Output, u64) + 'a;
 
 impl Merged<'_> {
-    /// Decodes everything that may overlap `span` and passes each batch of items to `take`.
+    /// Decodes everything that belongs to `span`, with its calls and ranges, and passes each batch of items to `take`.
     pub fn items(
         &self,
         span: Option<Span>,
@@ -41,7 +41,7 @@ impl Merged<'_> {
         Ok(self.decode(Decoder::default(), span, read, all)?.0)
     }
 
-    /// Decodes everything that may touch `span` by a decoder that others may fork meanwhile, each batch to `take`.
+    /// Decodes everything that belongs to `span`, with its calls and ranges, by a decoder that others may fork meanwhile, each batch to `take`.
     pub fn feed(
         &self,
         decoder: &Mutex<Decoder>,
@@ -49,12 +49,12 @@ impl Merged<'_> {
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(&Decoded<'_>),
     ) -> Result<Replay> {
-        let dated = self.dated(Decoder::by_kind())?;
+        let dated = self.dated(Decoder::by_kind(), span)?;
         *lock(decoder) = dated;
         self.decode_all(decoder, span, read, &mut |output| take(&output.decoded()))
     }
 
-    /// Decodes everything that may overlap `span`; calls and dispatches are apart from the other items. `take` may keep the
+    /// Decodes everything that belongs to `span`, with its calls and ranges; calls and dispatches are apart from the other items. `take` may keep the
     /// output. Returns the decoder too, which knows all that is named.
     pub fn by_kind(
         &self,
@@ -84,7 +84,7 @@ impl Merged<'_> {
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(&mut Output),
     ) -> Result<(Replay, Decoder)> {
-        let decoder = Mutex::new(self.dated(decoder)?);
+        let decoder = Mutex::new(self.dated(decoder, span)?);
         let replay = self.decode_all(&decoder, span, read, take)?;
         Ok((replay, decoder.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }

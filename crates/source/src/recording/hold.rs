@@ -1,10 +1,12 @@
 //! The last seconds of a session, held in memory as blocks of a recording, and written when there is a reason.
 //!
-//! Blocks of records are dropped when they are older than asked, or when memory is full, the oldest first. What names and dates
+//! Blocks of records are dropped when they are older than asked, or when memory is full, the oldest first. Calls that launched work
+//! of the held time stay for it ([`Beginning`]). What names and dates
 //! records stays as long as their process: a recording that is written from here can be read alone. A writer runs on a separate
 //! thread; it shares the blocks, and blocks that it has not written yet count as held memory.
 
-use super::block::{self, Kind, Owner};
+use super::beginning::{Beginning, MAX_WAIT, Record, submission};
+use super::block::{self, Head, Kind, Owner};
 use super::by_thread::ByThread;
 use super::index::Times;
 use super::payload;
@@ -15,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::{LossReason, Nanos, ProcessId};
-use roctop_trace::raw::{Raw, RawSink};
+use roctop_trace::item::{LossReason, Nanos, ProcessId, Span};
+use roctop_trace::raw::{Raw, RawSink, each};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ struct Block {
     owner: Owner,
     bytes: Box<[u8]>,
     content: (Times, u32),
+    /// First submission of its work, ticks.
+    submitted: u64,
     /// When its first record was read, about.
     from: Nanos,
     /// When it was made.
@@ -148,8 +152,14 @@ pub struct Hold {
     /// Processes of which nothing is held any more.
     dropped: Vec<ProcessId>,
     blocks: VecDeque<Arc<Block>>,
+    /// First submission of work that is held or open, ticks.
+    submitted: u64,
+    /// The same of open work, by process.
+    open: BTreeMap<u32, u64>,
     alive: Arc<AtomicU64>,
     now: Nanos,
+    /// Time of the first poll.
+    since: Nanos,
     flushed: Nanos,
     /// When a block younger than asked was dropped last.
     cut: Option<Nanos>,
@@ -166,8 +176,11 @@ impl Hold {
             waiting: ByThread::default(),
             dropped: Vec::new(),
             blocks: VecDeque::new(),
+            submitted: u64::MAX,
+            open: BTreeMap::new(),
             alive: Arc::default(),
             now: 0,
+            since: 0,
             flushed: 0,
             cut: None,
             output: None,
@@ -209,19 +222,27 @@ impl Hold {
         }
         self.flush();
         let (sender, blocks) = channel();
+        let stretch = self.stretch();
         for block in self.facts().into_iter().chain(self.blocks.iter().cloned()) {
             // The receiver is here.
             let _ = sender.send(Message::Block(block));
         }
         let writer = std::thread::Builder::new()
             .name("keep".into())
-            .spawn(move || write(&to, &blocks))?;
+            .spawn(move || write(&to, stretch, &blocks))?;
         self.output = Some(Output {
             sender,
             missing: ByThread::default(),
             writer,
         });
         Ok(())
+    }
+
+    /// The stretch of time of a recording that begins now; `None` if everything since the first poll is held.
+    fn stretch(&self) -> Option<Span> {
+        let oldest = self.blocks.front().map_or(self.now, |block| block.from);
+        let begin = oldest.max(self.now.saturating_sub(self.keep));
+        (begin > self.since).then_some(Span { begin, end: Nanos::MAX })
     }
 
     /// Ends the recording; its thread writes the rest. `trigger` replaces the one with which it began.
@@ -274,16 +295,19 @@ impl Hold {
     }
 
     fn block(&self, kind: Kind, owner: Owner, payload: &[u8], from: Nanos) -> Arc<Block> {
-        let content = if kind == Kind::RECORDS {
-            Times::of(payload::slots(&payload::words(payload)))
-        } else {
-            (Times::default(), 0)
-        };
+        let (mut content, mut submitted) = ((Times::default(), 0), u64::MAX);
+        if kind == Kind::RECORDS {
+            let words = payload::words(payload);
+            let slots = payload::slots(&words);
+            content = Times::of(slots);
+            submitted = each(slots).filter_map(submission).min().unwrap_or(u64::MAX);
+        }
         let block = Block {
             kind,
             owner,
             bytes: block::encode(kind, owner, payload).into(),
             content,
+            submitted,
             from,
             at: self.now,
             alive: self.alive.clone(),
@@ -308,7 +332,15 @@ impl Hold {
             return;
         }
         self.send(&block);
+        self.submitted = self.submitted.min(block.submitted);
         self.blocks.push_back(block);
+    }
+
+    /// Whether a block that is too old has calls that may have launched held work.
+    fn may_have_launched(&self, block: &Block) -> bool {
+        let is_recent = block.at >= self.now.saturating_sub(self.keep.saturating_add(MAX_WAIT));
+        let ticks = block.content.0.ticks;
+        is_recent && ticks.0 <= ticks.1 && ticks.1 >= self.submitted
     }
 
     /// Passes a block to the writer, if there is one.
@@ -322,12 +354,22 @@ impl Hold {
     /// Drops what is too old, and the oldest while there is too much.
     fn make_room(&mut self) {
         let from = self.now.saturating_sub(self.keep);
-        while self.blocks.front().is_some_and(|block| block.at < from) {
+        let is_old = |block: &Arc<Block>| block.at < from;
+        while self
+            .blocks
+            .front()
+            .is_some_and(|block| is_old(block) && !self.may_have_launched(block))
+        {
             self.blocks.pop_front();
         }
-        if self.bytes() > self.max_bytes {
-            while self.bytes() > self.max_bytes && self.blocks.pop_front().is_some() {}
-            self.cut = Some(self.now);
+        while self.bytes() > self.max_bytes {
+            let dropped = self.blocks.pop_front();
+            if !dropped.as_ref().is_some_and(is_old) {
+                self.cut = Some(self.now);
+            }
+            if dropped.is_none() {
+                break;
+            }
         }
         for known in self.processes.values_mut() {
             // The one before the held time stays, so that times can be interpolated.
@@ -378,6 +420,10 @@ impl Hold {
         for process in processes {
             self.flush_facts(process);
         }
+        let held = self.now.saturating_sub(self.keep);
+        let held = self.blocks.iter().rev().take_while(|block| block.at >= held);
+        let held = held.map(|block| block.submitted);
+        self.submitted = held.chain(self.open.values().copied()).min().unwrap_or(u64::MAX);
         let from = self.flushed;
         for (owner, slots) in self.waiting.take_records() {
             self.push(Kind::RECORDS, owner, &slots, from);
@@ -434,12 +480,16 @@ impl RawSink for Hold {
                 self.push(Kind::COUNTERS, owner, &payload::bytes(words), now);
             }
             Raw::Open(work) => {
+                let in_flight = work.queues.iter().flat_map(|queue| &queue.in_flight);
+                let first = in_flight.map(|one| one.submit).filter(|at| *at > 0).min();
+                self.open.insert(process, first.unwrap_or(u64::MAX));
                 self.flush_facts(process);
                 self.push(Kind::OPEN, owner, &payload::open(work), now);
             }
             Raw::Ended(exit, at) => {
                 self.flush();
                 self.push(Kind::ENDED, owner, &payload::ended(*exit, *at), now);
+                self.open.remove(&process);
                 self.processes.entry(process).or_default().ended = Some(self.now.max(*at));
             }
             Raw::Output(bytes) => self.push(Kind::OUTPUT, owner, bytes, now),
@@ -456,7 +506,7 @@ impl RawSink for Hold {
             Raw::Now(at) => {
                 if self.now == 0 {
                     // Nothing is older than the first poll.
-                    self.flushed = *at;
+                    (self.since, self.flushed) = (*at, *at);
                 }
                 self.now = self.now.max(*at);
                 if self.now.saturating_sub(self.flushed) >= MAX_BLOCK_AGE {
@@ -477,11 +527,77 @@ impl RawSink for Hold {
     }
 }
 
+/// Blocks of a stretch of time: while records of the time before may come, they are taken apart.
+struct Stretched {
+    begin: Nanos,
+    /// None once everything belongs to the stretch.
+    beginning: Option<Beginning>,
+    /// What belongs to it of the last block, and what that brings.
+    passed: Vec<(ProcessId, Record)>,
+    /// Number of slots of the last block.
+    slots: usize,
+}
+
+impl Stretched {
+    fn new(stretch: Span) -> Self {
+        Self {
+            begin: stretch.begin,
+            beginning: Some(Beginning::new(stretch.begin)),
+            passed: Vec::new(),
+            slots: 0,
+        }
+    }
+
+    /// Whether a block belongs to the stretch as it is; records that are to be written instead, or also, are in `passed`.
+    fn take(&mut self, block: &Block) -> bool {
+        let is_latest = matches!(block.kind, Kind::COUNTERS | Kind::OPEN | Kind::ENDED);
+        let is_before = block.at <= self.begin && !is_latest && block.kind != Kind::RECORDS;
+        if is_before || self.beginning.is_none() {
+            return !is_before;
+        }
+        self.slots = 0;
+        if let Some((head, payload)) = opened(&block.bytes) {
+            payload::deliver(head, &payload, self);
+        }
+        if block.kind != Kind::RECORDS {
+            return true;
+        }
+        let is_whole = matches!(&self.passed[..], [(_, (_, only))] if only.len() == self.slots);
+        if is_whole {
+            self.passed.clear();
+        }
+        is_whole
+    }
+}
+
+/// Head and payload of an encoded block.
+fn opened(bytes: &[u8]) -> Option<(Head, Vec<u8>)> {
+    let head = Head::decode(bytes)?;
+    Some((head, block::payload(head, bytes.get(block::HEADER..)?)?))
+}
+
+impl RawSink for Stretched {
+    fn take(&mut self, process: ProcessId, raw: &Raw<'_>) {
+        if let Some(beginning) = &mut self.beginning
+            && beginning.take(process, raw, &mut self.passed)
+        {
+            self.beginning = None;
+        }
+    }
+
+    fn records(&mut self, process: ProcessId, thread: Thread, slots: &[Slot]) {
+        self.slots = slots.len();
+        if let Some(beginning) = &mut self.beginning {
+            beginning.records(process, thread, slots, &mut self.passed);
+        }
+    }
+}
+
 /// Writes a recording below a temporary name, and renames it at its end. After an error nothing is left of it, so that a full
 /// disk has room again.
-fn write(to: &Destination, blocks: &Receiver<Message>) -> Result<Written> {
+fn write(to: &Destination, stretch: Option<Span>, blocks: &Receiver<Message>) -> Result<Written> {
     let temporary = partial(&to.path, std::process::id());
-    let written = write_below(&temporary, to, blocks).and_then(|written| {
+    let written = write_below(&temporary, to, stretch, blocks).and_then(|written| {
         std::fs::rename(&temporary, &to.path).map_err(Error::io("cannot name the recording", &to.path))?;
         Ok(written)
     });
@@ -491,10 +607,10 @@ fn write(to: &Destination, blocks: &Receiver<Message>) -> Result<Written> {
     written
 }
 
-fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Result<Written> {
+fn write_below(path: &Path, to: &Destination, stretch: Option<Span>, blocks: &Receiver<Message>) -> Result<Written> {
     let failed = |source| Error::io("cannot write the recording", &to.path)(source);
     std::fs::create_dir_all(path).map_err(failed)?;
-    Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&to.trigger))?;
+    Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&to.trigger), stretch)?;
     let mut segments = Segments::create(path, 1)?;
     // Processes that ended long ago leave no gaps in the numbers.
     let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
@@ -504,6 +620,7 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
         missing: 0,
     };
     let mut trigger = None;
+    let mut stretched = stretch.map(Stretched::new);
     for message in blocks {
         let block = match message {
             Message::Block(block) => block,
@@ -520,6 +637,21 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
         } else {
             *numbers.entry(block.owner.process).or_insert(next)
         };
+        let is_whole = stretched.as_mut().is_none_or(|stretched| stretched.take(&block));
+        for (of, (thread, slots)) in stretched.iter_mut().flat_map(|stretched| stretched.passed.drain(..)) {
+            let of = numbers.get(&of.0).copied().unwrap_or(of.0);
+            let mut bytes = Vec::new();
+            payload::put_slots(&mut bytes, &slots);
+            let (owner, content) = (Owner::of(of, thread), Times::of(&slots));
+            let bytes = block::encode(Kind::RECORDS, owner, &bytes);
+            segments
+                .append(Kind::RECORDS, owner, &bytes, content, None)
+                .map_err(failed)?;
+            written.records += u64::from(content.1);
+        }
+        if !is_whole {
+            continue;
+        }
         let owner = Owner { process, ..block.owner };
         let appended = if process == block.owner.process {
             segments.append(block.kind, owner, &block.bytes, block.content, None)
@@ -536,7 +668,7 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
         .and_then(|()| segments.end())
         .map_err(failed)?;
     if let Some(trigger) = trigger {
-        Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&trigger))?;
+        Recorder::write_manifest_of(path, &to.command, &to.origin, Some(&trigger), stretch)?;
     }
     Ok(written)
 }
@@ -544,8 +676,8 @@ fn write_below(path: &Path, to: &Destination, blocks: &Receiver<Message>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use roctop_ring::layout::Header;
-    use roctop_ring::record::{ApiCall, Domain, Head};
+    use roctop_ring::layout::{Header, clock};
+    use roctop_ring::record::{ApiCall, Dispatch, Domain, Head};
     use roctop_trace::item::Exit;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -635,5 +767,102 @@ mod tests {
         let (first, last) = (found.0[0], *found.0.last().unwrap());
         assert!((770..=800).contains(&first), "{first}");
         assert!(found.0.iter().copied().eq(first..=1100), "{first} to {last}");
+    }
+
+    /// Begins of calls and ends of kernels of a recording, by the call's number.
+    #[derive(Default)]
+    struct Launches {
+        calls: BTreeMap<u64, Nanos>,
+        kernels: BTreeMap<u64, Nanos>,
+    }
+
+    impl RawSink for Launches {
+        fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
+            let Raw::Record(_, slots) = raw else { return };
+            let first = slots[0];
+            if first[0] as u8 == Dispatch::KIND {
+                self.kernels.insert(first[4], first[2]);
+            } else {
+                self.calls.insert(first[3], first[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn held_kernels_have_their_launches() {
+        const TICK: Nanos = 10_000_000;
+        /// From a launch to the end of its kernel.
+        const QUEUED: u64 = 70;
+        let path = std::env::temp_dir().join(format!("roctop-launches-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let mut hold = Hold::new(2 * SECOND, 64 << 20);
+        hold.take(ProcessId(0), &Raw::Header(&Header::default()));
+        for at in [1000, 100 * SECOND] {
+            // A tick is a nanosecond.
+            let mut words = [0; clock::WORDS];
+            for word in [clock::TICKS, clock::BOOTTIME, clock::HSA] {
+                words[word] = at;
+            }
+            hold.take(ProcessId(0), &Raw::Calibration(&words));
+        }
+        let run = |hold: &mut Hold, numbers: std::ops::RangeInclusive<u64>| {
+            for number in numbers {
+                let at = number * TICK;
+                let call = ApiCall {
+                    start: at - 9,
+                    end: at - 5,
+                    correlation: number,
+                    ..ApiCall::default()
+                };
+                let [[a, b, c, d, e, f]] = call.payload();
+                let slot = [ApiCall::head(0, Domain::HIP).0, a, b, c, d, e, f, 0];
+                hold.records(ProcessId(0), Thread { index: 1, tid: 7 }, &[slot]);
+                if let Some(launched) = number.checked_sub(QUEUED).filter(|launched| *launched > 0) {
+                    let kernel = Dispatch {
+                        begin: at - 100,
+                        end: at - 1,
+                        submit: launched * TICK - 7,
+                        correlation: launched,
+                        ..Dispatch::default()
+                    };
+                    let head = Dispatch::head(0, Domain::NONE).0;
+                    let [[a, b, c, d, e, f], [g, h, i, j, k, l]] = kernel.payload();
+                    let slots = [[head, a, b, c, d, e, f, 0], [1, g, h, i, j, k, l, 0]];
+                    hold.records(ProcessId(0), Thread { index: 0, tid: 8 }, &slots);
+                }
+                if number % 5 == 0 {
+                    hold.take(ProcessId(0), &Raw::Now(at));
+                }
+            }
+        };
+        run(&mut hold, 1..=1000);
+        hold.begin(Destination {
+            path: path.clone(),
+            command: Vec::new(),
+            origin: Origin::default(),
+            trigger: Trigger::default(),
+        })
+        .unwrap();
+        run(&mut hold, 1001..=1300);
+        let written = hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
+        let recording = super::super::Recording::open(&path).unwrap();
+        let mut found = Launches::default();
+        recording.deliver(&mut found).unwrap();
+        let stretch = recording.stretch().unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        assert_eq!(stretch.begin, 8 * SECOND);
+        assert_eq!(written.records, (found.calls.len() + found.kernels.len()) as u64);
+        // Kernels that ended in the stretch, the calls that did, and those that launched these kernels.
+        let ended = 801..=1300;
+        assert!(
+            found.kernels.keys().copied().eq(801 - QUEUED..=1300 - QUEUED),
+            "{:?}",
+            found.kernels
+        );
+        assert!(
+            found.calls.keys().copied().eq(801 - QUEUED..=*ended.end()),
+            "{:?}",
+            found.calls
+        );
     }
 }

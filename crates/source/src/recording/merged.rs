@@ -193,7 +193,7 @@ differ",
     /// Origin of displayed times and of ranges: the start of the first process, or the first record if that is earlier.
     pub fn beginning(&self) -> Result<Option<Nanos>> {
         let mut beginning = None;
-        let mut decoder = self.dated(Decoder::default())?;
+        let mut decoder = self.dated(Decoder::default(), None)?;
         self.deliver_facts(&mut decoder)?;
         for item in decoder.take_items() {
             if let Item::Process(process) = item {
@@ -204,8 +204,8 @@ differ",
         Ok(first.map_or(beginning, |first| session_origin(beginning, first)))
     }
 
-    /// Gives a decoder all clock samples in advance.
-    pub(super) fn dated(&self, mut decoder: Decoder) -> Result<Decoder> {
+    /// Gives a decoder all clock samples in advance, and the stretch of time of which it gets records.
+    pub(super) fn dated(&self, mut decoder: Decoder, span: Option<Span>) -> Result<Decoder> {
         let mut samples = Samples::default();
         self.deliver_facts(&mut samples)?;
         for (process, samples) in &samples.0 {
@@ -214,7 +214,24 @@ differ",
         for machine in &self.machines {
             decoder.preload_machine(machine.first, machine.number);
         }
+        for part in &self.parts {
+            decoder.preload_stretch(ProcessId(part.first), common(part.stretch(), span));
+        }
         Ok(decoder)
+    }
+
+    /// The stretch of time that a copy of `span` is of, if that is not the whole run.
+    pub(super) fn stretch(&self, span: Option<Span>) -> Option<Span> {
+        let mut parts = self.parts.iter().map(Part::stretch);
+        let first = parts.next().flatten();
+        let whole = parts.fold(first, |whole, part| {
+            let (whole, part) = (whole?, part?);
+            Some(Span {
+                begin: whole.begin.min(part.begin),
+                end: whole.end.max(part.end),
+            })
+        });
+        common(whole, span)
     }
 
     /// Delivers the facts that name and date records.
@@ -236,7 +253,7 @@ differ",
         self.parts.iter().all(|part| part.recording.has_facts_apart())
     }
 
-    /// Delivers everything that may overlap `span`; `read` receives the number of bytes that are done, in steps.
+    /// Delivers everything that belongs to `span`, and what is taken along with it; `read` receives the number of bytes that are done, in steps.
     pub fn deliver(&self, span: Option<Span>, read: &mut dyn FnMut(u64), sink: &mut dyn RawSink) -> Result<Replay> {
         self.deliver_prepared(span, read, &|_, head, payload| as_it_is(head, payload), sink)
     }
@@ -269,7 +286,32 @@ differ",
     }
 }
 
+/// The time that two stretches have in common; no stretch is all time.
+const fn common(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Span {
+            begin: if one.begin > other.begin {
+                one.begin
+            } else {
+                other.begin
+            },
+            end: if one.end < other.end { one.end } else { other.end },
+        }),
+        (None, only) | (only, None) => only,
+    }
+}
+
 impl Part<'_> {
+    /// The stretch of time that it is of, if that is not the whole run.
+    fn stretch(&self) -> Option<Span> {
+        let moved = |time: Nanos| time.saturating_add_signed(self.shift);
+        let own = self.recording.stretch()?;
+        Some(Span {
+            begin: moved(own.begin),
+            end: moved(own.end),
+        })
+    }
+
     fn moved<'b>(&self, sink: &'b mut dyn RawSink) -> ShiftedSink<'b> {
         ShiftedSink {
             first: self.first,

@@ -2,12 +2,13 @@
 
 use super::block::{Head, Kind};
 use super::file::{Content, File, Prepare, Reading, Want};
-use super::history::touches;
 use super::index::{Entry, Times};
 use super::payload;
 use super::segment;
+use super::stretch::Stretch;
 use super::{
-    DAMAGED, DAMAGED_UNCOUNTED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, TOPOLOGIES, TOPOLOGY, Trigger,
+    DAMAGED, DAMAGED_UNCOUNTED, FACTS, FORMAT, MANIFEST, Merged, OLDEST, SEGMENT, STRETCH, TOPOLOGIES, TOPOLOGY,
+    Trigger,
 };
 use crate::error::{Error, Result};
 use roctop_ring::reader::OpenWork;
@@ -36,6 +37,7 @@ pub struct Recording {
     clock_offset: i64,
     machines: Vec<(ProcessId, String)>,
     trigger: Option<Trigger>,
+    stretch: Option<Span>,
     /// Records that damage had cost the recordings of which this one is a copy.
     damaged_before: Lost,
     /// On which its blocks are read.
@@ -116,6 +118,9 @@ impl Recording {
             trigger: facts
                 .get("trigger")
                 .and_then(|trigger| serde_json::from_value(trigger.clone()).ok()),
+            stretch: facts
+                .get(STRETCH)
+                .and_then(|stretch| serde_json::from_value(stretch.clone()).ok()),
             damaged_before: Lost {
                 records: facts.get(DAMAGED).and_then(serde_json::Value::as_u64).unwrap_or(0),
                 is_least: facts
@@ -140,6 +145,12 @@ impl Recording {
     /// Why it was written, if `roctop record --keep` wrote it.
     pub const fn trigger(&self) -> Option<&Trigger> {
         self.trigger.as_ref()
+    }
+
+    /// The stretch of time that it is of, if that is not the whole run. Calls and ranges that did not end in it are there because
+    /// of what they caused.
+    pub const fn stretch(&self) -> Option<Span> {
+        self.stretch
     }
 
     /// Host name of the machine that recorded it.
@@ -253,8 +264,8 @@ impl Recording {
         self.deliver_blocks(&|entry| entry.kind.stays(), &mut |_| (), sink)
     }
 
-    /// Delivers everything except records that are known not to overlap `span`, CLOCK_BOOTTIME ns. `read` receives the
-    /// number of bytes that are done, in steps.
+    /// Delivers everything except records that did not end in `span`, CLOCK_BOOTTIME ns; the calls and ranges of the others are
+    /// taken along. `read` receives the number of bytes that are done, in steps.
     pub fn deliver_span(
         &self,
         span: Option<Span>,
@@ -275,12 +286,18 @@ impl Recording {
         let Some(span) = span else {
             return self.deliver_blocks_prepared(&|_| true, read, prepare, sink);
         };
-        let clocks = self.clocks()?;
-        let touches = |entry: &Entry| {
-            let clock = clocks.get(&ProcessId(entry.owner.process & 0xffff));
-            entry.kind != Kind::RECORDS || touches(entry, clock, span)
+        let stretch = Stretch::find(self, span, self.clocks()?)?;
+        let prepare = |head: Head, payload| match head.kind {
+            Kind::RECORDS => prepare(head, stretch.reduce(head, payload)),
+            _ => prepare(head, payload),
         };
-        self.deliver_blocks_prepared(&touches, read, prepare, sink)
+        self.deliver_blocks_prepared(&|entry| stretch.wants(entry), read, &prepare, sink)
+    }
+
+    /// Delivers the blocks of records that are wanted, and nothing else.
+    pub(super) fn deliver_records(&self, want: &Want<'_>, sink: &mut dyn RawSink) -> Result<Replay> {
+        let want = |entry: &Entry| entry.kind == Kind::RECORDS && want(entry);
+        self.deliver_blocks(&want, &mut |_| (), sink)
     }
 
     /// Records that its processes lost, by reason, from their last counters.

@@ -7,12 +7,12 @@ use super::history::Written;
 use super::packing::{Packed, Packers};
 use super::payload;
 use super::segment::Segments;
-use super::{DAMAGED, DAMAGED_UNCOUNTED, FORMAT, MANIFEST, TOPOLOGIES, TOPOLOGY, Trigger};
+use super::{DAMAGED, DAMAGED_UNCOUNTED, FORMAT, MANIFEST, STRETCH, TOPOLOGIES, TOPOLOGY, Trigger};
 use crate::error::{Error, Result};
 use crate::sysfs;
 use roctop_ring::reader::Thread;
 use roctop_ring::record::Slot;
-use roctop_trace::item::{LossReason, Lost, Nanos, ProcessId};
+use roctop_trace::item::{LossReason, Lost, Nanos, ProcessId, Span};
 use roctop_trace::raw::{Raw, RawSink};
 use roctop_trace::topology::Node;
 use std::collections::BTreeMap;
@@ -121,15 +121,16 @@ impl Recorder {
 
     /// Writes the manifest and the topologies.
     pub(super) fn write_manifest(path: &Path, command: &[String], origin: &Origin) -> Result<()> {
-        Self::write_manifest_of(path, command, origin, None)
+        Self::write_manifest_of(path, command, origin, None, None)
     }
 
-    /// The same with the reason why the recording was written.
+    /// The same with the reason why the recording was written, and the stretch of time that it is of, if that is not the whole run.
     pub(super) fn write_manifest_of(
         path: &Path,
         command: &[String],
         origin: &Origin,
         trigger: Option<&Trigger>,
+        stretch: Option<Span>,
     ) -> Result<()> {
         let write =
             |name: &str, text: String| std::fs::write(path.join(name), text + "\n").map_err(Error::io(NO_ROOM, path));
@@ -148,6 +149,9 @@ impl Recorder {
         }
         if let Some(trigger) = trigger {
             manifest["trigger"] = serde_json::to_value(trigger)?;
+        }
+        if let Some(stretch) = stretch {
+            manifest[STRETCH] = serde_json::to_value(stretch)?;
         }
         let text = serde_json::to_string_pretty(&manifest)?;
         write(MANIFEST, text)?;
@@ -169,13 +173,19 @@ impl Recorder {
         if !lost.is_any() {
             return Ok(());
         }
+        self.amend_manifest(|manifest| {
+            manifest[DAMAGED] = lost.records.into();
+            if lost.is_least {
+                manifest[DAMAGED_UNCOUNTED] = true.into();
+            }
+        })
+    }
+
+    fn amend_manifest(&self, change: impl FnOnce(&mut serde_json::Value)) -> Result<()> {
         let path = self.path.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(Error::io("cannot read", &path))?;
         let mut manifest: serde_json::Value = serde_json::from_str(&text).map_err(Error::damaged(&path))?;
-        manifest[DAMAGED] = lost.records.into();
-        if lost.is_least {
-            manifest[DAMAGED_UNCOUNTED] = true.into();
-        }
+        change(&mut manifest);
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
         // The manifest is there, whole, at each moment.
         let next = self.path.join(NEXT_MANIFEST);
@@ -206,12 +216,21 @@ impl Recorder {
         })
     }
 
-    /// Leaves out what ended before this time (CLOCK_BOOTTIME), except the calls and ranges of what ended later: for a program
+    /// Leaves out what ended by this time (CLOCK_BOOTTIME), except the calls and ranges of what ended later: for a program
     /// that runs already.
-    #[must_use]
-    pub fn beginning_at(mut self, begin: Nanos) -> Self {
+    ///
+    /// Errors: the manifest cannot be written.
+    pub fn beginning_at(mut self, begin: Nanos) -> Result<Self> {
         self.beginning = Some(Beginning::new(begin));
-        self
+        self.note_stretch(Some(Span { begin, end: Nanos::MAX }))?;
+        Ok(self)
+    }
+
+    /// Notes in the manifest of which stretch of time the records are, unless it is the whole run.
+    pub(super) fn note_stretch(&self, stretch: Option<Span>) -> Result<()> {
+        let Some(stretch) = stretch else { return Ok(()) };
+        let stretch = serde_json::to_value(stretch)?;
+        self.amend_manifest(|manifest| manifest[STRETCH] = stretch)
     }
 
     /// Limits the size of the records to about `max_bytes`. The oldest are removed first, and counted.

@@ -1,6 +1,6 @@
 //! Entities that records refer to: processes, threads, agents, queues, streams, kernels, operations.
 
-use super::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, StreamId, ThreadId};
+use super::{AgentId, KernelId, Nanos, OperationId, ProcessId, QueueId, Span, StreamId, ThreadId};
 use std::sync::Arc;
 
 /// A traced process.
@@ -29,6 +29,8 @@ pub struct Process {
     pub created: u64,
     /// Inode of its PID namespace; 0 unknown.
     pub pid_namespace: u64,
+    /// The stretch of time that is recorded, if it is not the whole run.
+    pub stretch: Option<Span>,
 }
 
 impl Process {

@@ -28,7 +28,7 @@ fn longest(asking: &Asking<'_>, kind: Slices) -> (Vec<(LaneKey, Slice)>, usize, 
         is_whole &= lane.total <= lane.kept() as u64;
         let key = lane.key;
         for slice in lane.recent(usize::MAX) {
-            if kind == Slices::Ranges && slice.shape != 0 {
+            if kind == Slices::Ranges && slice.shape != 0 || slice.is_along() {
                 continue;
             }
             if !filter.is_empty() && !filter.accepts(&SliceSubject { snap, key, slice }) {

@@ -63,6 +63,10 @@ fn of_slice(scene: &Scene<'_>, key: LaneKey, slice: &Slice) -> Vec<Line> {
     if slice.flags & flag::SUSPECT_TIME != 0 {
         out.push(("its begin and end came exchanged".into(), Role::Warn));
     }
+    if slice.is_along() {
+        let text = "began before the recorded time: it is here because of what it caused, and not counted";
+        out.push((text.into(), Role::Muted));
+    }
     out.extend(related(scene));
     if slice.site.is_known() {
         let path = snap.sites.path_of(ProcessId(slice.process), slice.site);
