@@ -9,8 +9,8 @@ use roctop::counters;
 use roctop::demo;
 use roctop::live::pty_keeper;
 use roctop::live::run;
-use roctop::process::file_size;
 use roctop::process::launch;
+use roctop::process::limits;
 use roctop::process::witness;
 use roctop::rocprofv3;
 use std::io::Write;
@@ -33,7 +33,16 @@ fn main() -> ExitCode {
     if demo::is_worker() {
         return demo::work().into();
     }
-    file_size::fail_writes_beyond_limit();
+    limits::fail_writes_beyond_limit();
+    match limits::check_stack() {
+        Ok(()) => act_on_words(),
+        Err(error) => finish(Err(error)),
+    }
+}
+
+/// Does what the command line asks. Its frame is large.
+#[inline(never)]
+fn act_on_words() -> ExitCode {
     // Its command line is its own: nothing of it is for clap.
     let mut words = std::env::args_os();
     let name = words.next();

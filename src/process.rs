@@ -2,10 +2,10 @@
 
 pub mod elf;
 pub mod exit_cause;
-pub mod file_size;
 pub mod launch;
 pub mod level;
 pub mod library;
+pub mod limits;
 mod orphans;
 pub mod rank;
 pub mod reraise;

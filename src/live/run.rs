@@ -15,6 +15,7 @@ use crate::model::{Fresh, Mode, Options, Store};
 use crate::process::exit_cause::{self, Seen, Sender};
 use crate::process::launch::{self, Output, Program};
 use crate::process::level;
+use crate::process::limits;
 use crate::process::reraise;
 use crate::process::supervise::{self, Step, Terminal};
 use crate::prometheus::Endpoint;
@@ -134,6 +135,7 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn prepare(run: &Run, program: &Program) -> Result<Prepared> {
+    limits::check_memory()?;
     let is_counting = run.variables.iter().any(|(name, _)| name == ENV_COUNTERS);
     let level = level::start(run.level, run.dispatch_source, is_counting, &|name| {
         std::env::var_os(name)

@@ -1,5 +1,6 @@
 //! The program runs as without roctop: exit codes, signals, input and output, environment; and what goes wrong says so.
 
+mod limits;
 mod loader;
 mod missed;
 mod recorded;
