@@ -409,12 +409,12 @@ pub mod pointer {
 
 /// Attributes.
 pub mod info {
-    /// System: version of HSA behind 1.
-    pub const VERSION_MINOR: i32 = 1;
     /// System: time stamp, ticks of HSA's system clock.
     pub const TIMESTAMP: i32 = 2;
     /// System: its frequency, Hz.
     pub const TIMESTAMP_FREQUENCY: i32 = 3;
+    /// System: text of the run-time's build, a pointer.
+    pub const BUILD_VERSION: i32 = 0x200;
     /// Agent: name, 64 bytes.
     pub const AGENT_NAME: i32 = 0;
     /// Agent: lanes of a wave.

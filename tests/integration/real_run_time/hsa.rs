@@ -1,7 +1,7 @@
 //! Programs that use HSA without HIP.
 
 use super::{check_output, text};
-use crate::kit::rig::{Recorded, Rig, is_newest, rig};
+use crate::kit::rig::{Recorded, Rig, is_newest, library, rig};
 use roctop::item::{AgentId, AgentKind, Copy, LossReason};
 use roctop_ring::record::{direction, engine, flag};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,31 @@ fn a_program_without_hip_is_recorded_as_it_happened() {
     let Some(recorded) = raw("raw", &[]) else { return };
     assert!(recorded.run.calls.is_empty(), "no call of HSA unless it is asked for");
     assert!(recorded.run.dispatches.iter().all(|d| d.correlation == 0));
+}
+
+/// Debian's 7.2.4 answers HSA 1.1, like releases before 6: the text of its build says more.
+#[test]
+fn times_of_a_gpu_are_doubted_by_the_build_of_the_run_time() {
+    let Some(rig) = rig() else { return };
+    for (build, is_doubted) in [
+        ("\"1.18.0-local-build-unknown\"", false),
+        ("\"1.13.0-local-build-unknown\"", true),
+        ("1.15.60402-120~22.04", false),
+        ("1.14.60304-76~22.04", true),
+        ("-", false),
+    ] {
+        let machine = rig
+            .behind(&library("answers"))
+            .on(&[("HSA_ANSWERS_NAME", "gfx942"), ("HSA_ANSWERS_BUILD", build)]);
+        let recorded = machine.record("doubted", &["raw_hsa"]);
+        assert!(recorded.output.status.success(), "{:?}", recorded.output);
+        let doubts = recorded
+            .said
+            .iter()
+            .filter(|text| text.contains("gfx942 before ROCm 6.4.2"));
+        assert_eq!(doubts.count(), usize::from(is_doubted), "{build}: {:?}", recorded.said);
+        assert!(recorded.run.agents.iter().any(|agent| &*agent.name == "gfx942"));
+    }
 }
 
 #[test]
@@ -227,7 +252,7 @@ fn an_exit_in_a_signal_handler_that_interrupted_hsa_waits_for_nobody_long_and_lo
 /// The stand-in, compiled once.
 fn stand_in() -> &'static Path {
     static STAND_IN: OnceLock<PathBuf> = OnceLock::new();
-    STAND_IN.get_or_init(|| crate::kit::rig::library("newer_hsa"))
+    STAND_IN.get_or_init(|| library("newer_hsa"))
 }
 
 /// A run-time that has what ROCr 1.21 has, by a stand-in that hands its longer table over, or because it is that one.

@@ -6,7 +6,7 @@ use super::Hsa;
 use crate::process::Process;
 use hsa_sys::abi::{Agent as Handle, Pool, SUCCESS, Status, info};
 use roctop_ring::record::{Agent as Fact, Domain, status};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
 /// Kind of a GPU.
@@ -32,10 +32,22 @@ pub(crate) struct Agent {
     pub(crate) frequency: Option<u64>,
 }
 
-/// Known problem with GPU times for this name and HSA 1.`minor` (15 came with ROCm 6.4, 18 with 7.0).
-fn doubt(name: &[u8], minor: u16) -> Option<&'static str> {
+/// Whether a build of HSA is older than ROCm 6.4.2, as far as its text shows: `1.15.60402-…` is AMD's 6.4.2, `1.15.0-…` a
+/// distribution's 6.4 (in quotation marks), and 1.18 came with 7.0. The attribute for HSA's version says less: Debian's 7.2.4 answers 1.1.
+fn is_before_6_4_2(build: &str) -> bool {
+    let mut numbers = build.trim_matches('"').split(['.', '-']).map(str::parse::<u32>);
+    match [numbers.next(), numbers.next(), numbers.next()] {
+        [Some(Ok(1)), Some(Ok(minor)), Some(Ok(patch))] => {
+            minor < 15 || minor == 15 && (60_000..60_402).contains(&patch)
+        }
+        _ => false,
+    }
+}
+
+/// Known problem with GPU times for this name and build of HSA.
+fn doubt(name: &[u8], build: &str) -> Option<&'static str> {
     match name {
-        b"gfx942" if minor <= 15 => Some(
+        b"gfx942" if is_before_6_4_2(build) => Some(
             "gfx942 before ROCm 6.4.2: its firmware's time stamps may be wrong, and durations of kernels with them (ROCm issue 4079)",
         ),
         b"gfx1151" => {
@@ -195,14 +207,24 @@ fn emit(hsa: &Hsa, process: &Process, agent: &Agent) {
     process.fact(Fact::head(0, Domain::NONE), &fact.payload());
 }
 
+/// Text of the run-time's build; empty if unknown.
+fn build(hsa: &Hsa) -> String {
+    let mut build: *const c_char = std::ptr::null();
+    // SAFETY: the attribute is a pointer to a static text.
+    let known = unsafe { (hsa.core.system_get_info)(info::BUILD_VERSION, (&raw mut build).cast()) };
+    if known != SUCCESS || build.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, and a terminated text of the run-time's.
+    unsafe { CStr::from_ptr(build) }.to_string_lossy().into_owned()
+}
+
 /// Reports the problem of the first GPU that has one.
 fn doubt_any(hsa: &Hsa, process: &Process, agents: &[Agent]) {
-    let mut minor = 0u16;
-    // SAFETY: the attribute is a 16-bit number.
-    unsafe { (hsa.core.system_get_info)(info::VERSION_MINOR, (&raw mut minor).cast()) };
+    let build = build(hsa);
     let mut gpus = agents.iter().filter(|agent| agent.kind == GPU);
     let found = gpus.find_map(|agent| {
-        let text = doubt(&text(hsa, agent.handle, info::AGENT_NAME), minor)?;
+        let text = doubt(&text(hsa, agent.handle, info::AGENT_NAME), &build)?;
         Some((agent.index, text))
     });
     if let Some((index, text)) = found {
@@ -254,8 +276,28 @@ mod tests {
 
     #[test]
     fn times_of_two_gpus_are_in_doubt() {
-        assert!(doubt(b"gfx942", 14).is_some_and(|text| text.contains("6.4.2")) && doubt(b"gfx942", 18).is_none());
-        assert!(doubt(b"gfx1151", 18).is_some() && doubt(b"gfx90a", 5).is_none() && doubt(b"gfx1150", 18).is_none());
+        let is_known = |gfx, build| doubt(gfx, build).is_some();
+        for build in [
+            "1.14.60304-76~22.04",
+            "1.15.60401-83~24.04",
+            "\"1.13.0-local-build-unknown\"",
+        ] {
+            assert!(
+                doubt(b"gfx942", build).is_some_and(|text| text.contains("6.4.2")),
+                "{build}"
+            );
+        }
+        for build in [
+            "\"1.18.0-local-build-unknown\"",
+            "1.15.60402-120~22.04",
+            "1.15.0-local",
+            "1.1",
+            "",
+            "unknown",
+        ] {
+            assert!(!is_known(b"gfx942", build), "{build}");
+        }
+        assert!(is_known(b"gfx1151", "") && !is_known(b"gfx90a", "1.5.0-x") && !is_known(b"gfx1150", ""));
     }
 
     #[test]
