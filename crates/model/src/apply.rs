@@ -8,6 +8,7 @@ use super::names::{Internal, Names};
 use super::range_attribution::Work;
 use super::table::{Route, is_untimed};
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
+use roctop_trace::early::Early;
 use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, ProcessId, Span, ThreadId};
 use roctop_trace::site::SiteNumber;
 
@@ -204,6 +205,13 @@ impl Store {
         self.seen_all(first.process, dispatches.iter().map(|dispatch| dispatch.span));
         let suspect = dispatches.iter().filter(|one| one.flags & flag::SUSPECT_TIME != 0);
         self.totals.suspect += suspect.count() as u64;
+        let mut early = Early::default();
+        for one in dispatches {
+            early.add(one);
+        }
+        if early != Early::default() {
+            self.row(first.process, |row| row.early = row.early.and(early));
+        }
         if !self.sampled.is_empty() {
             for one in dispatches {
                 self.sampled.dispatched(one.process, one.dispatch_id, one.kernel);

@@ -227,6 +227,14 @@ fn credible(span: Span) -> Span {
     }
 }
 
+/// A marker with a credible span.
+fn credible_marker(marker: &Marker) -> Marker {
+    Marker {
+        span: credible(marker.span),
+        ..*marker
+    }
+}
+
 /// All state.
 #[derive(Debug, Default)]
 pub struct Store {
@@ -369,29 +377,10 @@ impl Store {
             | Item::CounterInstances(_)
             | Item::Sampling(_) => {}
             Item::PcSample(sample) => self.pc_sample(sample),
-            Item::Mark(marker) => self.marker(
-                &Marker {
-                    span: credible(marker.span),
-                    ..*marker
-                },
-                true,
-            ),
-            Item::Range(marker) => self.marker(
-                &Marker {
-                    span: credible(marker.span),
-                    ..*marker
-                },
-                false,
-            ),
+            Item::Mark(marker) => self.marker(&credible_marker(marker), true),
+            Item::Range(marker) => self.marker(&credible_marker(marker), false),
             Item::CallAlong(call) => self.call_along(call),
-            Item::RangeAlong(marker) => self.draw_marker(
-                &Marker {
-                    span: credible(marker.span),
-                    ..*marker
-                },
-                false,
-                Slice::ALONG,
-            ),
+            Item::RangeAlong(marker) => self.draw_marker(&credible_marker(marker), false, Slice::ALONG),
             Item::Open(open) => self.open(open),
             Item::Lost {
                 process,

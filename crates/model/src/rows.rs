@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::Store;
 use super::analysis::Cached;
 use super::lane::LaneKey;
-use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, ThreadRow, Values};
+use super::snapshot::{AgentRow, ApiRow, KernelRow, Mode, StatusReport, ThreadRow, Values};
 use super::table::MarkerStat;
+use roctop_ring::record::status;
 use roctop_trace::item::{AgentId, AgentKind, KernelId, Nanos, OperationId, ThreadId};
 
 /// Minimum time between two analyses, ns.
@@ -41,7 +42,7 @@ impl Store {
             agents: self.agent_rows(),
             shared: self.shared_rows(),
             processes: self.processes.clone(),
-            said: self.said.iter().cloned().collect(),
+            said: self.said.iter().cloned().chain(self.early_notes()).collect(),
             gauges: self.gauges.clone(),
             memory: self.memory.values(),
             event_calls: self.event_calls.values(),
@@ -53,6 +54,18 @@ impl Store {
             analysis,
             ..tables
         }
+    }
+
+    /// A note for each process whose kernels begin before their launch.
+    fn early_notes(&self) -> impl Iterator<Item = StatusReport> {
+        self.processes.iter().filter_map(|row| {
+            let text = row.early.note()?;
+            Some(StatusReport {
+                process: row.process.id,
+                code: status::NOTE,
+                text: text.into(),
+            })
+        })
     }
 
     /// Counts the collectives that get no kernel. In a recording that is known at its end, whatever the order of records.

@@ -20,6 +20,7 @@ use super::table::{Cell, CopyStat, CopySum, KernelStat, MarkerStat, Placement, S
 use super::tally::Counting;
 use super::thread_times::ThreadTimes;
 use roctop_ring::level::Level;
+use roctop_trace::early::Early;
 use roctop_trace::item::{
     Agent, AgentId, Exit, Health, KernelId, LossReason, Lost, Nanos, NodeId, Open, OperationId, Process, ProcessId,
     ThreadId,
@@ -147,6 +148,8 @@ pub struct ProcessRow {
     pub level: Option<(Level, Arc<str>)>,
     /// The collector's reports about unrecorded work.
     pub incomplete: Vec<Arc<str>>,
+    /// Its kernels that begin before their launch.
+    pub early: Early,
     /// Cost of a clock reading, ps, if the collector measured it.
     pub reading: Option<u64>,
     /// Latest health and its time; `None` in recordings.

@@ -179,9 +179,6 @@ struct State {
     /// Records that did not come, by reason.
     missing: BTreeMap<LossReason, u64>,
     losses: HashMap<LossReason, u64>,
-    /// Number of kernels that began before they were submitted, and of those that did not.
-    early: u32,
-    on_time: u32,
     /// APUs, whose clock is offset from the host's.
     skewed: Vec<AgentId>,
     /// Whether a note about moved APU work was emitted.

@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod clock;
 pub mod clocks;
 pub mod decode;
+pub mod early;
 pub mod gauge;
 pub mod id;
 pub mod item;

@@ -7,6 +7,7 @@ use crate::recording::Recording;
 use anyhow::Result;
 use roctop_ring::level::Level;
 use roctop_ring::record::{flag, status};
+use roctop_trace::early::Early;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -41,6 +42,7 @@ impl Recorded {
         let mut found = Self::default();
         let mut kernels: BTreeMap<KernelId, bool> = BTreeMap::new();
         let mut spins: Vec<(u64, Span)> = Vec::new();
+        let mut early = Early::default();
         recording.items(&mut |items| {
             for item in items {
                 match item {
@@ -50,6 +52,7 @@ impl Recorded {
                     }
                     Item::Dispatch(dispatch) => {
                         found.dispatches += 1;
+                        early.add(&dispatch);
                         found.agents.insert(dispatch.agent.0);
                         let is_untimed = dispatch.flags & flag::UNTIMED != 0;
                         found.untimed += usize::from(is_untimed);
@@ -65,6 +68,7 @@ impl Recorded {
                 }
             }
         })?;
+        found.notes.extend(early.note());
         spins.sort_by_key(|(number, _)| *number);
         found.spins = spins.into_iter().map(|(_, span)| span).collect();
         Ok(found)

@@ -8,7 +8,7 @@ use roctop::recording::Recording;
 use roctop_ring::record::{engine, flag};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 /// A recorded run and its truth.
@@ -62,6 +62,17 @@ impl Recorded {
             in_flight,
             truth: read_truth(place),
         }
+    }
+
+    /// The recording's summary as JSON.
+    pub(crate) fn summary(&self) -> serde_json::Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        let answer = command
+            .args(["summary", "--format", "json"])
+            .arg(self.place.join("rec"))
+            .output()
+            .unwrap();
+        serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{answer:?}"))
     }
 
     pub(crate) fn kernel(&self, dispatch: &Dispatch) -> &str {

@@ -5,7 +5,7 @@ use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::stats::Stat;
 use crate::table::{Certainty, CopyStat};
 use crate::{Snapshot, Totals};
-use roctop_ring::record::{direction, engine};
+use roctop_ring::record::{direction, engine, status};
 use roctop_trace::item::{AgentId, Exit, KernelId, QueueId};
 use roctop_trace::units;
 use roctop_trace::units::elide;
@@ -69,6 +69,13 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
             writeln!(out, "  process {}: {text}", row.process.pid)?;
         }
     }
+    for (text, pids) in notes(snapshot) {
+        let more = match pids.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        writeln!(out, "  process {}{more}: {text}", pids[0])?;
+    }
     if totals.records() == 0 && whole.records() > 0 {
         return writeln!(
             out,
@@ -91,6 +98,20 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     api(snapshot, out)?;
     collectives(snapshot, out)?;
     open(snapshot, out)
+}
+
+/// The notes, with the processes that they are about.
+fn notes(snapshot: &Snapshot) -> Vec<(&str, Vec<u32>)> {
+    let mut notes: Vec<(&str, Vec<u32>)> = Vec::new();
+    for said in snapshot.values.said.iter().filter(|said| said.code == status::NOTE) {
+        let pid = snapshot.names.process(said.process).map_or(0, |process| process.pid);
+        match notes.iter_mut().find(|(text, _)| *text == &*said.text) {
+            Some((_, pids)) if pids.contains(&pid) => {}
+            Some((_, pids)) => pids.push(pid),
+            None => notes.push((&said.text, vec![pid])),
+        }
+    }
+    notes
 }
 
 /// Writes the collectives, those with most skew first, and what is wrong with them.
@@ -562,6 +583,7 @@ fn process(snapshot: &Snapshot, row: &ProcessRow) -> Value {
         "level": row.level.as_ref().map_or(0, |(level, _)| level.number()),
         "level_reason": row.level.as_ref().map(|(_, text)| text.to_string()),
         "incomplete": row.incomplete.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "notes": notes(snapshot).iter().filter(|(_, pids)| pids.contains(&row.process.pid)).map(|(text, _)| *text).collect::<Vec<_>>(),
         "open_calls": row.open.calls.len(), "open_dispatches": row.open.dispatches.len(),
         "open_ranges": ranges.collect::<Vec<_>>(),
     })

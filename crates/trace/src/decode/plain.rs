@@ -4,8 +4,7 @@
 //! dispatches of a run, which are nearly all records. If one of them refers to something that the fork does not know,
 //! the run counts for nothing and the original decodes it.
 
-use super::work::EARLY_NOTE_THRESHOLD;
-use super::{Decoder, State};
+use super::Decoder;
 use crate::item::{ApiCall, Dispatch, Item, ProcessId};
 use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::Thread as RingThread;
@@ -22,13 +21,6 @@ pub struct Plain {
     pub events: Vec<Item>,
     /// Slots of the other records, in their order.
     pub others: Vec<Slot>,
-}
-
-impl State {
-    /// Whether no further dispatch can cause the note about its clocks.
-    const fn has_settled_order(&self) -> bool {
-        self.early >= EARLY_NOTE_THRESHOLD || self.on_time >= EARLY_NOTE_THRESHOLD
-    }
 }
 
 impl Decoder {
@@ -50,11 +42,10 @@ impl Decoder {
         if self.is_forgotten(process) || !self.is_ready(process) || slots.iter().any(is_explained) {
             return None;
         }
-        let is_settled = self.state(process).has_settled_order();
         self.clear();
         self.run(process, thread, slots);
         let others = self.apart.as_mut().map(std::mem::take).unwrap_or_default();
-        (!self.is_spoilt() && (is_settled || self.dispatches.is_empty())).then(|| Plain {
+        (!self.is_spoilt()).then(|| Plain {
             calls: std::mem::take(&mut self.calls),
             dispatches: std::mem::take(&mut self.dispatches),
             events: std::mem::take(&mut self.items),
@@ -79,9 +70,8 @@ impl Decoder {
 
     /// A number that changes when a newer fork knows more.
     pub fn known(&self) -> u64 {
-        let settled = self.processes.iter().filter(|state| state.has_settled_order());
         let ready = self.processes.iter().filter(|state| state.clock.is_ready());
-        self.names.count() + (settled.count() + ready.count()) as u64
+        self.names.count() + ready.count() as u64
     }
 }
 
@@ -191,18 +181,18 @@ mod tests {
         let mut decoder = decoder();
         decoder.records(PROCESS, THREAD, &[call(1, 100), dispatch(0x1000, 101)].concat());
         let known = decoder.known();
-        // As long as few kernels have run, one may cause the note about clocks.
         let mut fork = decoder.fork_plain();
-        assert!(fork.plain(PROCESS, THREAD, &dispatch(0x1000, 200)).is_none() && !fork.is_spoilt());
-        assert!(fork.plain(PROCESS, THREAD, &call(1, 200)).is_some());
+        assert!(fork.plain(PROCESS, THREAD, &[call(1, 200), dispatch(0x1000, 200)].concat()).is_some());
         decoder.records(PROCESS, THREAD, &run(3));
-        assert!(decoder.known() > known);
+        assert_eq!(decoder.known(), known);
         for new in [call(2, 9000), dispatch(0x2000, 9000)] {
             let mut fork = decoder.fork_plain();
             assert!(fork.plain(PROCESS, THREAD, &new).is_none() && fork.is_spoilt());
         }
         let mut fork = decoder.fork_plain();
         assert!(fork.plain(ProcessId(5), THREAD, &call(1, 9000)).is_none());
+        decoder.records(PROCESS, THREAD, &call(2, 9000));
+        assert!(decoder.known() > known);
         let other = RingThread { index: 1, tid: 8 };
         assert!(fork.plain(PROCESS, other, &call(1, 9000)).is_none() && fork.is_spoilt());
     }

@@ -8,11 +8,6 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::reader::OpenWork;
 use roctop_ring::record::{self, Domain, MAX_SITE, flag};
 
-/// Tolerance when a kernel begins before its submission, ns; the clocks are calibrated better than this.
-const EARLY_TOLERANCE: u64 = 50_000;
-/// Number of early kernels after which a note is emitted, unless as many were on time.
-pub(super) const EARLY_NOTE_THRESHOLD: u32 = 64;
-
 /// Validates the span of GPU work. Untimed work has none; a reversed span is swapped and flagged, because a processor
 /// wrote both times, in the wrong order.
 #[inline]
@@ -108,9 +103,6 @@ impl Decoder {
         let (span, flags) = validated_span(span, flags);
         let place = self.place(process, found);
         let span = self.after_submission(process, place.agent, span, submit);
-        if span.begin != 0 && submit != 0 {
-            self.check_submission_order(process, span.begin, submit);
-        }
         Dispatch {
             process,
             kernel: self.kernel_of(process, found.kernel_object, found.name_id(flags), found.submit),
@@ -151,28 +143,6 @@ impl Decoder {
             });
         }
         moved_to_submission
-    }
-
-    /// Counts kernels that begin before their submission. If most do, the clocks disagree: a note is emitted once.
-    #[inline]
-    fn check_submission_order(&mut self, process: ProcessId, begin: Nanos, submit: Nanos) {
-        let state = &mut self.processes[process.0 as usize];
-        if begin.saturating_add(EARLY_TOLERANCE) >= submit {
-            state.on_time = state.on_time.saturating_add(1);
-            return;
-        }
-        state.early = state.early.saturating_add(1);
-        if state.early == EARLY_NOTE_THRESHOLD && state.on_time < EARLY_NOTE_THRESHOLD {
-            let text = format!(
-                "kernels begin {} us before they are submitted: GPU and host clock disagree, and times of the GPU are early",
-                (submit - begin) / 1000
-            );
-            self.items.push(Item::Status {
-                process,
-                code: record::status::NOTE,
-                text: text.into(),
-            });
-        }
     }
 
     pub(super) fn copy(&mut self, process: ProcessId, flags: u8, found: &record::Copy) -> Copy {
