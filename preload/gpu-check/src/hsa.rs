@@ -69,8 +69,6 @@ type IsaCallback = unsafe extern "C" fn(u64, *mut c_void) -> Status;
 mod attribute {
     pub(super) const VERSION_MAJOR: i32 = 0;
     pub(super) const VERSION_MINOR: i32 = 1;
-    pub(super) const BUILD_VERSION: i32 = 0x200;
-    pub(super) const COUNTER_FREQUENCY: i32 = 0xa016;
     pub(super) const ISA_NAME_LENGTH: i32 = 0;
     pub(super) const ISA_NAME: i32 = 1;
 }
@@ -89,9 +87,22 @@ pub(crate) fn done(what: &str, status: Status) -> Result<(), String> {
 pub(crate) struct Gpu {
     pub(crate) handle: Agent,
     pub(crate) local: Option<Pool>,
-    /// Ticks of its counter per second.
+    /// Ticks of its counter per second, as the driver declares them; unknown before 5.7.
+    pub(crate) declared: Option<f64>,
+    /// The same as they are: as declared, unless the run-time converts otherwise.
     pub(crate) frequency: f64,
 }
+
+/// Ticks of a counter per second, if the driver declares none.
+const USUAL_FREQUENCY: f64 = 1e8;
+
+/// Whether a rate is another than the declared one, by more than errors of clocks.
+pub(crate) fn deviates(declared: f64, hertz: f64) -> bool {
+    (hertz / declared - 1.0).abs() > 0.01
+}
+
+/// Time after which the run-time's calibration is exact to more than that.
+const CALIBRATION_TIME: Duration = Duration::from_millis(100);
 
 /// HSA after its start.
 #[derive(Debug)]
@@ -140,24 +151,61 @@ impl Hsa {
             .iter()
             .filter(|agent| kind(agent) == 1)
             .map(|agent| {
-                let hertz = wide(call.agent_get_info, *agent, attribute::COUNTER_FREQUENCY);
+                let hertz = wide(call.agent_get_info, *agent, info::COUNTER_FREQUENCY);
+                let declared = (hertz != 0).then_some(hertz as f64);
                 Gpu {
                     handle: *agent,
                     local: pools(&call, *agent).first().map(|(_, pool)| *pool),
-                    frequency: if hertz == 0 { 1e8 } else { hertz as f64 },
+                    declared,
+                    frequency: declared.unwrap_or(USUAL_FREQUENCY),
                 }
             })
             .collect();
         if gpus.is_empty() {
             return Err("HSA names no GPU".to_owned());
         }
-        Ok(Box::leak(Box::new(Self {
+        let mut hsa = Self {
             pools: pools(&call, host),
             call,
             library,
             gpus,
             host,
-        })))
+        };
+        for at in 0..hsa.gpus.len() {
+            let gpu = hsa.gpus[at];
+            hsa.gpus[at].frequency = hsa.measured(gpu).unwrap_or(gpu.frequency);
+        }
+        Ok(Box::leak(Box::new(hsa)))
+    }
+
+    /// Ticks per second by the run-time's conversions, where they contradict the declaration, also after a time in which its
+    /// calibration gets exact.
+    fn measured(&self, gpu: Gpu) -> Option<f64> {
+        self.converted(gpu).filter(|hertz| deviates(gpu.frequency, *hertz))?;
+        std::thread::sleep(CALIBRATION_TIME);
+        self.converted(gpu).filter(|hertz| deviates(gpu.frequency, *hertz))
+    }
+
+    /// Ticks per second by conversions of the current time and a later one.
+    fn converted(&self, gpu: Gpu) -> Option<f64> {
+        /// Distance of the two, ticks.
+        const STEP: u64 = 1 << 24;
+        /// Tolerance of the current time, ns.
+        const MAX_ERROR: i64 = 1_000_000;
+        // Makes the run-time compare the clocks again.
+        self.at(gpu, i64::MAX as u64).ok()?;
+        let (now, mut tick) = (self.now(), 0u64);
+        for _ in 0..16 {
+            let there = self.at(gpu, tick.wrapping_add(STEP)).ok()?;
+            let here = self.at(gpu, tick).ok()?;
+            let rise = there.checked_sub(here).filter(|rise| *rise > 0)?;
+            let distance = now.wrapping_sub(here).cast_signed();
+            if distance.abs() <= MAX_ERROR {
+                return Some(STEP as f64 * 1e9 / rise as f64);
+            }
+            tick = tick.wrapping_add((i128::from(distance) * i128::from(STEP) / i128::from(rise)) as u64);
+        }
+        None
     }
 
     /// HSA's version and build text.
@@ -168,7 +216,7 @@ impl Hsa {
         let build = unsafe {
             (self.call.system_get_info)(attribute::VERSION_MAJOR, (&raw mut numbers[0]).cast());
             (self.call.system_get_info)(attribute::VERSION_MINOR, (&raw mut numbers[1]).cast());
-            let status = (self.call.system_get_info)(attribute::BUILD_VERSION, (&raw mut build).cast());
+            let status = (self.call.system_get_info)(info::BUILD_VERSION, (&raw mut build).cast());
             if status == SUCCESS && !build.is_null() {
                 CStr::from_ptr(build).to_string_lossy().into_owned()
             } else {

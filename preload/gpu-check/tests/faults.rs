@@ -179,6 +179,34 @@ fn skew_and_jumps_of_clocks_are_found() {
 }
 
 #[test]
+fn a_frequency_that_is_not_the_counters_is_found() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("answers.so");
+    let built = Command::new("cc")
+        .args(["-O2", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(root.join("../../tests/integration/kit/answers.c"))
+        .arg("-ldl")
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "answers.c does not compile");
+    let machine = |declared| {
+        [
+            ("EMULATED_GPU_COUNTER", "1000000000"),
+            ("HSA_TOOLS_LIB", library.to_str().unwrap()),
+            ("HSA_ANSWERS_COUNTER", declared),
+        ]
+    };
+    let words = ["D7", "milliseconds=500"];
+    expect(
+        &words,
+        &machine("100000000"),
+        "note",
+        "declares 100.00 MHz for the GPU's counter, the run-time converts at 1000.0",
+    );
+    expect(&words, &machine("1000000000"), "ok", "50 times inside");
+}
+
+#[test]
 fn busy_gpu_is_undecided() {
     expect(&["D1"], &[("EMULATED_GPU_BUSY_MS", "1500")], "note", "busy");
     expect(

@@ -106,7 +106,7 @@ fn device_info(answer: &mut [u8]) {
         (16, target.family),
         (20, engines),
         (24, target.arrays_per_engine),
-        (28, model().counter.kilohertz()),
+        (28, model().faults.declared_khz.unwrap_or(model().counter.kilohertz())),
         (48, target.simd_count / target.simd_per_cu),
         (120, 0xff),
         (124, 8),

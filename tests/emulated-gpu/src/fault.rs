@@ -32,6 +32,8 @@ pub(crate) struct Faults {
     pub(crate) has_shared_pools: bool,
     /// Jumps of the driver's clocks.
     pub(crate) jump: Option<Jump>,
+    /// Frequency that the driver declares for the GPU's counter, kHz, if it is not the counter's.
+    pub(crate) declared_khz: Option<u32>,
     /// Kernels whose signals get wrong times: kind and interval.
     wrong_kernels: Vec<(String, u64)>,
     /// As `wrong_kernels`, for packets without a kernel.
@@ -59,6 +61,7 @@ impl Faults {
             eviction: Eviction::named(&text("EVICTION").unwrap_or_default()),
             has_shared_pools: text("POOLS").is_some_and(|kind| kind == "shared"),
             jump: text("CLOCK_JUMP").and_then(|text| Jump::named(&text)),
+            declared_khz: text("DECLARED_COUNTER").and_then(|hertz| Some((hertz.parse::<u64>().ok()? / 1000) as u32)),
             wrong_kernels: names("WRONG_TIMES"),
             wrong_barriers: names("WRONG_BARRIER_TIMES"),
         }

@@ -55,6 +55,7 @@
 //! | `EMULATED_GPU_TIMES_SHIFT_NS` | all times in signals are off by this many nanoseconds, copies' too |
 //! | `EMULATED_GPU_TIMES_LATE_NS` | delay between a signal's value and its times |
 //! | `EMULATED_GPU_CLOCK_JUMP` | `NS@MS`: each MS milliseconds the driver's system clock jumps by NS nanoseconds, forth and back, so conversions of ticks do |
+//! | `EMULATED_GPU_DECLARED_COUNTER` | frequency in Hz that the driver declares for the GPU's counter, whatever `EMULATED_GPU_COUNTER` is; pairs of its clocks stay right |
 //! | `EMULATED_GPU_BUSY_MS` | another process's kernels keep the compute queues waiting for this long after the process opened the driver |
 //! | `EMULATED_GPU_EVICTION` | what happens when pages of user memory (pools in host memory are that) are unmapped or replaced: all queues of the process `stop` for 1 ms; with `hang` they never come back if one was busy; with `reset` the driver also sets the process's event of hardware exceptions |
 //! | `EMULATED_GPU_POOLS` | `shared`: host memory of pools is mapped shared, as some releases do |

@@ -2,7 +2,7 @@
 //! counted, and the level reports what was given up.
 
 use super::check_output;
-use crate::kit::rig::{Recorded, Rig, TOLERANCE, Truth, is_newest, patience, rig};
+use crate::kit::rig::{Recorded, Rig, TOLERANCE, Truth, is_newest, library, patience, rig};
 use roctop::item::{Dispatch, LossReason};
 use roctop_ring::record::flag;
 use std::process::{Command, Output};
@@ -312,6 +312,43 @@ fn durations_are_the_gpus_when_the_drivers_clock_jumps() {
         lasted <= (row.end - row.begin) / 20 && dispatch.span.begin.abs_diff(row.begin) <= 2 * JUMP
     });
     assert_eq!((kinds.untimed, met.levels()), (0, vec![]));
+}
+
+/// The driver's pairs of clocks are right, so the run-time's conversions are: durations and positions follow them.
+#[test]
+fn times_are_right_where_the_driver_declares_another_frequency_than_the_counters() {
+    let Some(rig) = rig() else { return };
+    for (name, counter, declared, said) in [
+        ("declared-slow", "1000000000", "100000000", "declares 100.00 MHz"),
+        ("declared-fast", "25000000", "1000000000", "declares 1000.00 MHz"),
+    ] {
+        // 5.2.3 does not report what the driver declares.
+        let machine = if rig.is_oldest() {
+            rig.behind(&library("answers"))
+                .on(&[("EMULATED_GPU_COUNTER", counter), ("HSA_ANSWERS_COUNTER", declared)])
+        } else {
+            rig.on(&[
+                ("EMULATED_GPU_COUNTER", counter),
+                ("EMULATED_GPU_DECLARED_COUNTER", declared),
+            ])
+        };
+        let met = meet(&machine, name, &["many_streams", "2", "4", "2000"]);
+        assert_eq!((met.check().untimed, met.levels()), (0, vec![]));
+        let notes = met.recorded.said.iter().filter(|text| text.contains(said));
+        assert_eq!(notes.count(), 1, "{:?}", met.recorded.said);
+        let summary = met.recorded.summary();
+        let notes = summary["processes"][0]["notes"].as_array().unwrap();
+        assert!(
+            notes.iter().any(|note| note.as_str().unwrap().contains(said)),
+            "{notes:?}"
+        );
+        assert!(
+            !notes
+                .iter()
+                .any(|note| note.as_str().unwrap().contains("before their launch")),
+            "{notes:?}"
+        );
+    }
 }
 
 #[test]

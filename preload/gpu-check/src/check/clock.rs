@@ -1,10 +1,11 @@
-//! D7: compares times of packets with the host's clock, and the run-time's conversions over two seconds.
+//! D7: compares times of packets with the host's clock, and the run-time's conversions over two seconds with each other
+//! and with the declared frequency.
 
 #![expect(unsafe_code, reason = "signals of the run-time's")]
 
 use super::started;
 use crate::Options;
-use crate::hsa::Lane;
+use crate::hsa::{Lane, deviates};
 use crate::outcome::{Outcome, Status};
 use hsa_sys::abi::Signal;
 use std::sync::atomic::Ordering;
@@ -55,10 +56,11 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
     let (first, last) = (samples[0], samples[samples.len() - 1]);
     let ticks = last[0].saturating_sub(first[0]) as f64;
     let nanoseconds = last[1].saturating_sub(first[1]) as f64;
-    let drift = if ticks > 0.0 {
-        (nanoseconds / (ticks * 1e9 / gpu.frequency) - 1.0) * 1e6
+    let (drift, hertz) = if ticks > 0.0 {
+        let drift = (nanoseconds / (ticks * 1e9 / gpu.frequency) - 1.0) * 1e6;
+        (drift, ticks * 1e9 / nanoseconds)
     } else {
-        0.0
+        (0.0, gpu.frequency)
     };
     let (status, text) = if early > ALLOWED || late > ALLOWED {
         let text = format!(
@@ -67,6 +69,13 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
             late.max(0) / 1000
         );
         (Status::Bad, text)
+    } else if let Some(declared) = gpu.declared.filter(|declared| deviates(*declared, hertz)) {
+        let [declared, hertz] = [declared, hertz].map(|hertz| hertz / 1e6);
+        let text = format!(
+            "the driver declares {declared:.2} MHz for the GPU's counter, the run-time converts at {hertz:.2} MHz: times \
+             follow the run-time"
+        );
+        (Status::Note, text)
     } else if jump.abs() > JUMP {
         (
             Status::Note,
@@ -85,5 +94,6 @@ pub(super) fn check(options: &Options) -> Result<Outcome, String> {
         .number("early_us", early as f64 / 1e3)
         .number("late_us", late as f64 / 1e3)
         .number("drift_ppm", drift)
+        .number("counter_hz", hertz)
         .number("conversion_moves_us", jump / 1e3))
 }

@@ -23,7 +23,7 @@ pub(super) fn inventory(options: &Options) -> Result<Outcome, String> {
     let names: Vec<String> = hsa.gpus.iter().map(|gpu| hsa.gfx(*gpu)).collect();
     let mut outcome = Outcome::new(Status::Ok, format!("{} with HSA {major}.{minor}", names.join(", ")))
         .number("gpus", names.len() as f64)
-        .number("counter_hz", gpu.frequency)
+        .number("counter_hz", gpu.declared.unwrap_or(gpu.frequency))
         .fact("kfd", driver().unwrap_or_default())
         .fact("gfx", hsa.gfx(gpu))
         .fact("gpus", names.join(","))

@@ -7,6 +7,7 @@
 mod affinity;
 mod check;
 mod clock_interpolation;
+mod rate;
 mod reckoning;
 mod worker;
 
@@ -112,6 +113,7 @@ pub(crate) fn forget_all() {
     ENDED.store(BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
     UNSEEN.store(0, Ordering::Relaxed);
     BARRED.store(0, Ordering::Relaxed);
+    rate::forget_all();
 }
 
 /// The program saw work complete: harvest too, unless another thread does.

@@ -2,6 +2,7 @@
 
 use super::super::queue::Queue;
 use super::super::{Hsa, driver};
+use super::rate;
 use crate::{clock, process};
 use hsa_sys::abi::SUCCESS;
 use roctop_ring::record::{flag, status};
@@ -32,7 +33,7 @@ impl Line {
         // The last tick first, because the run-time may recalibrate for it.
         let last = convert(from[1]);
         let first = if from[1] == from[0] { last } else { convert(from[0]) };
-        let first = unbent(from, [first, last], queue.agent.frequency, hsa.frequency);
+        let first = unbent(from, [first, last], rate::of(&queue.agent), hsa.frequency);
         let ends = [hsa.nanoseconds(first), hsa.nanoseconds(last)];
         let is_broken = from[1] != 0 && !hsa.is_time(ends);
         if from[1] != 0 && !is_broken {

@@ -1,17 +1,25 @@
-//! Calibrates the agents' clocks before any work was recorded, from conversions of the current time, for a reader of
-//! the slots after a kill.
+//! Calibrates the agents' clocks from conversions of the current time: for their rates, and before any work was recorded
+//! for a reader of the slots after a kill.
 
 use super::super::queue::Queue;
 use super::super::{Hsa, driver};
 use super::clock_interpolation::convert;
+use super::rate;
 use crate::clock;
 use std::time::{Duration, Instant};
 
-/// Calibrates agent clocks for queues without recorded work. Under the lock.
+/// Calibrates the clocks of agents and of queues without recorded work. Under the lock.
 pub(super) fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
-    for queue in all.iter().filter(|queue| queue.slots.is_reckoned()) {
-        if let Some(points) = reckon(hsa, queue) {
-            queue.slots.keep_reckoned(points);
+    for (at, queue) in all.iter().enumerate() {
+        let is_first = !all[..at].iter().any(|other| other.agent.index == queue.agent.index);
+        let is_reckoned = queue.slots.is_reckoned();
+        if let Some(points) = (is_first || is_reckoned).then(|| reckon(hsa, queue)).flatten() {
+            if is_first {
+                rate::see(hsa, &queue.agent, points);
+            }
+            if is_reckoned {
+                queue.slots.keep_reckoned(points);
+            }
         }
     }
 }
