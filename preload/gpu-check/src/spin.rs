@@ -19,8 +19,8 @@ macro_rules! objects {
 
 /// Code objects, by instruction set.
 static OBJECTS: &[(&str, &[u8])] = objects! {
-    "gfx900" "gfx906" "gfx908" "gfx90a" "gfx942" "gfx1010" "gfx1030" "gfx1100" "gfx1101" "gfx1102" "gfx1103" "gfx1150"
-    "gfx1151" "gfx1200" "gfx1201" "gfx9-generic" "gfx10-1-generic" "gfx10-3-generic" "gfx11-generic" "gfx12-generic"
+    "gfx900" "gfx906" "gfx908" "gfx90a" "gfx942" "gfx950" "gfx1010" "gfx1030" "gfx1100" "gfx1101" "gfx1102" "gfx1103" "gfx1150"
+    "gfx1151" "gfx1200" "gfx1201" "gfx9-generic" "gfx9-4-generic" "gfx10-1-generic" "gfx10-3-generic" "gfx11-generic" "gfx12-generic"
 };
 
 /// Generic instruction set of a GPU.
@@ -29,6 +29,7 @@ fn generic(gfx: &str) -> Option<&'static str> {
     let generic = match number {
         "902" | "904" | "90c" => "gfx9-generic",
         "1011" | "1012" | "1013" => "gfx10-1-generic",
+        _ if number.starts_with("94") || number.starts_with("95") => "gfx9-4-generic",
         _ if number.starts_with("103") => "gfx10-3-generic",
         _ if number.starts_with("11") => "gfx11-generic",
         _ if number.starts_with("120") => "gfx12-generic",
@@ -196,9 +197,55 @@ mod tests {
 
     #[test]
     fn newest_cards_have_a_kernel() {
-        for gfx in ["gfx90a", "gfx942", "gfx1032", "gfx1152", "gfx1201"] {
+        for gfx in ["gfx90a", "gfx942", "gfx950", "gfx941", "gfx1032", "gfx1152", "gfx1201"] {
             assert!(object(gfx).is_ok(), "{gfx}");
         }
         assert_eq!(object("gfx1250").unwrap_err(), "there is no spin kernel for gfx1250");
+    }
+
+    /// Instruction set of a code object (`EF_AMDGPU_MACH_*` in LLVM's User Guide for AMDGPU Backend).
+    #[test]
+    fn a_code_object_is_of_the_instruction_set_that_names_it() {
+        const MACHINES: [(&str, u8); 22] = [
+            ("gfx900", 0x2c),
+            ("gfx906", 0x2f),
+            ("gfx908", 0x30),
+            ("gfx90a", 0x3f),
+            ("gfx942", 0x4c),
+            ("gfx950", 0x4f),
+            ("gfx1010", 0x33),
+            ("gfx1030", 0x36),
+            ("gfx1100", 0x41),
+            ("gfx1101", 0x46),
+            ("gfx1102", 0x47),
+            ("gfx1103", 0x44),
+            ("gfx1150", 0x43),
+            ("gfx1151", 0x4a),
+            ("gfx1200", 0x48),
+            ("gfx1201", 0x4e),
+            ("gfx9-generic", 0x51),
+            ("gfx9-4-generic", 0x5f),
+            ("gfx10-1-generic", 0x52),
+            ("gfx10-3-generic", 0x53),
+            ("gfx11-generic", 0x54),
+            ("gfx12-generic", 0x59),
+        ];
+        assert_eq!(OBJECTS.len(), MACHINES.len());
+        for (name, machine) in MACHINES {
+            let bytes = OBJECTS.iter().find(|(known, _)| *known == name).unwrap().1;
+            // ELF of 64 bits for AMDGPU, HSA's; version 4 of code objects, or 6 of generic ones.
+            let (class, abi, target) = (bytes[4], [bytes[7], bytes[8]], [bytes[18], bytes[19]]);
+            let version = if name.ends_with("-generic") { 4 } else { 2 };
+            assert_eq!(
+                (&bytes[..4], class, abi, target),
+                (&b"\x7fELF"[..], 2, [64, version], [224, 0]),
+                "{name}"
+            );
+            assert_eq!(bytes[48], machine, "{name}");
+            assert!(
+                bytes.windows(NAME.count_bytes()).any(|part| part == NAME.to_bytes()),
+                "{name}"
+            );
+        }
     }
 }

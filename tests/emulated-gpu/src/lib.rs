@@ -19,7 +19,7 @@
 //! | variable | default | meaning |
 //! | --- | --- | --- |
 //! | `EMULATED_GPU_COUNT` | 1 | number of GPUs |
-//! | `EMULATED_GPU_TARGET` | gfx906 | kind of GPU: gfx906, gfx90a, gfx942, gfx1030, gfx1100, gfx1201 |
+//! | `EMULATED_GPU_TARGET` | gfx906 | kind of GPU: gfx906, gfx90a, gfx942, gfx950, gfx1030, gfx1100, gfx1201 |
 //! | `EMULATED_GPU_LARGE_BAR` | 0 | 1: the host may access all GPU memory, so HIP makes small copies with the CPU |
 //! | `EMULATED_GPU_VRAM_MIB` | 16384 | memory of each GPU; allocations beyond it fail |
 //! | `EMULATED_GPU_LOG` | none | path of the truth log, `%p` stands for the process id |

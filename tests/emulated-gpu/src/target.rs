@@ -37,7 +37,7 @@ pub(crate) struct Target {
     pub(crate) family: u32,
 }
 
-static TARGETS: [Target; 6] = [
+static TARGETS: [Target; 7] = [
     Target {
         name: "gfx906",
         chip: "vega20",
@@ -97,6 +97,23 @@ static TARGETS: [Target; 6] = [
         simd_count: 1216,
         simd_per_cu: 4,
         cu_per_array: 10,
+        arrays: 32,
+        arrays_per_engine: 1,
+        waves_per_simd: 8,
+        wave: 64,
+        capability: 0x2c06_2280,
+        xccs: 8,
+        l2_kib: 4096,
+        family: 141,
+    },
+    Target {
+        name: "gfx950",
+        chip: "ip discovery",
+        gfx_version: 90_500,
+        device_id: 0x75a0,
+        simd_count: 1024,
+        simd_per_cu: 4,
+        cu_per_array: 8,
         arrays: 32,
         arrays_per_engine: 1,
         waves_per_simd: 8,
