@@ -368,6 +368,8 @@ impl AqlQueue {
         let end = if waited { clock::now() } else { begin + duration };
         self.last_begin = begin;
         self.drained = self.drained.max(end);
+        let parsed = self.seen.front().filter(|_| model().habits.has(Habit::Parsed));
+        let begin = parsed.map_or(begin, |(_, seen)| begin.min(*seen));
         self.running.push(Running {
             index: self.next,
             begin,

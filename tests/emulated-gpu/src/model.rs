@@ -88,6 +88,8 @@ pub(crate) enum Habit {
     Slow,
     /// `_exit` ends the process, even if another library overrides it.
     Exit,
+    /// A kernel's begin is when its packet was seen, whatever it waits for.
+    Parsed,
 }
 
 /// Requested variations, one bit each.
@@ -105,6 +107,7 @@ impl Habits {
             "eager" => 1 << Habit::Eager as u8,
             "slow" => 1 << Habit::Slow as u8,
             "exit" => 1 << Habit::Exit as u8,
+            "parsed" => 1 << Habit::Parsed as u8,
             _ => 0,
         };
         Self(list.split(',').fold(0, |all, name| all | bit(name)))
