@@ -182,7 +182,10 @@ mod tests {
         decoder.records(PROCESS, THREAD, &[call(1, 100), dispatch(0x1000, 101)].concat());
         let known = decoder.known();
         let mut fork = decoder.fork_plain();
-        assert!(fork.plain(PROCESS, THREAD, &[call(1, 200), dispatch(0x1000, 200)].concat()).is_some());
+        assert!(
+            fork.plain(PROCESS, THREAD, &[call(1, 200), dispatch(0x1000, 200)].concat())
+                .is_some()
+        );
         decoder.records(PROCESS, THREAD, &run(3));
         assert_eq!(decoder.known(), known);
         for new in [call(2, 9000), dispatch(0x2000, 9000)] {

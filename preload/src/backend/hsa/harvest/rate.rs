@@ -60,7 +60,7 @@ pub(super) fn see(hsa: &Hsa, agent: &Agent, points: [[u64; 2]; 2]) {
     let (Some(declared), Some(slot), Ok(mut rates)) = (agent.frequency, MEASURED.get(at), RATES.try_lock()) else {
         return;
     };
-    let rate = &mut rates[at];
+    let Some(rate) = rates.get_mut(at) else { return };
     rate.follow(declared, points, clock::boottime().saturating_sub(hsa.began));
     slot.store(rate.measured.unwrap_or(0), Ordering::Relaxed);
     if let Some(measured) = rate.measured
@@ -75,7 +75,9 @@ pub(super) fn forget_all() {
     if let Ok(mut rates) = RATES.try_lock() {
         *rates = [UNSEEN; AGENTS];
     }
-    MEASURED.iter().for_each(|slot| slot.store(0, Ordering::Relaxed));
+    for slot in &MEASURED {
+        slot.store(0, Ordering::Relaxed);
+    }
     REPORTED.store(0, Ordering::Relaxed);
 }
 

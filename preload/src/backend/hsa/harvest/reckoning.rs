@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Calibrates the clocks of agents and of queues without recorded work. Under the lock.
 pub(super) fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
     for (at, queue) in all.iter().enumerate() {
-        let is_first = !all[..at].iter().any(|other| other.agent.index == queue.agent.index);
+        let is_first = !all.iter().take(at).any(|other| other.agent.index == queue.agent.index);
         let is_reckoned = queue.slots.is_reckoned();
         if let Some(points) = (is_first || is_reckoned).then(|| reckon(hsa, queue)).flatten() {
             if is_first {
