@@ -107,6 +107,7 @@ fn windows_are_chosen_by_commands() {
         ("compare 2s..4s 10s..15s", "two windows"),
         ("compare ago 8s 2s", "last 2.00 s with 8.00 s ago"),
         ("compare step 1 3", "step 1 with step 3"),
+        ("compare step 0 #4", "step 0 with step 3"),
         ("compare 2s 4s", "compare 10s..20s"),
         ("compare mark 1", "there are 0 marks"),
         ("compare step 1 90000", "known; I lists them"),

@@ -3,6 +3,7 @@
 
 pub mod alert;
 pub mod alert_log;
+pub mod busy;
 pub mod change;
 pub mod collectives;
 pub mod host;
@@ -18,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use self::alert::{Alert, Evidence, Rule};
 pub use self::alert_log::LoggedAlert;
+pub use self::busy::Busy;
 pub use self::overlap::Overlap;
 pub use self::period::Period;
 pub use self::steps::{Source, Steps};
@@ -105,6 +107,7 @@ pub struct Cached {
     analysis: OnceLock<Analysis>,
     sources: OnceLock<Vec<Source>>,
     steps: [OnceLock<Steps>; KINDS],
+    busy: [OnceLock<Vec<Busy>>; KINDS],
 }
 
 impl Analysis {
@@ -152,5 +155,15 @@ impl Snapshot {
         let at = number.checked_rem(sources.len())?;
         let made = || steps::steps(self, &sources[at]);
         Some(self.values.analysis.steps[at].get_or_init(made))
+    }
+
+    /// How busy the GPUs were in each of these steps.
+    pub fn busy_in_steps(&self, number: usize) -> &[Busy] {
+        let (kinds, steps) = (self.step_sources().len(), self.steps(number));
+        let Some((at, steps)) = number.checked_rem(kinds).zip(steps) else {
+            return &[];
+        };
+        let spans = || steps.steps.iter().map(|step| step.span).collect::<Vec<_>>();
+        self.values.analysis.busy[at].get_or_init(|| busy::of_spans(self, &spans()))
     }
 }

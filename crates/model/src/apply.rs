@@ -397,6 +397,9 @@ impl Store {
             _ => LaneKey::Ranges(marker.thread),
         };
         self.slice(key, slice);
+        if let Some(row) = self.tables.markers.row(marker.text).filter(|_| !is_mark) {
+            self.count_range(key, row, marker.text);
+        }
     }
 
     pub(super) fn allocation(&mut self, allocation: &Allocation) {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(crate) use self::recalled::Recalled;
+use super::FastMap;
 use super::pyramid::{Amount, Bucket, Pyramid, Reach, lay};
 use roctop_trace::item::{AgentId, Dispatch, Nanos, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::site::SiteNumber;
@@ -253,6 +254,8 @@ pub struct Lane {
     /// How far its pyramids reach.
     reach: Reach,
     forgotten_until: Nanos,
+    /// Ranges ever added, by the row of their pattern: how many, and the text of the last.
+    ranges: FastMap<u32, (u64, u32)>,
     /// A part of its past that was read back from a recording.
     recalled: Option<Arc<Recalled>>,
     /// Slices ever added.
@@ -281,6 +284,7 @@ impl Lane {
             near: 0,
             reach,
             forgotten_until: 0,
+            ranges: FastMap::default(),
             recalled: None,
             total: 0,
             first: Nanos::MAX,
@@ -390,6 +394,18 @@ impl Lane {
         self.last = self.last.max(other.last);
     }
 
+    /// Counts a range whose text belongs to a row of patterns.
+    pub(super) fn count_range(&mut self, row: u32, text: u32) {
+        let (count, last) = self.ranges.entry(row).or_default();
+        (*count, *last) = (*count + 1, text);
+    }
+
+    /// Number of ranges ever added of the pattern whose last text passes a test.
+    pub(crate) fn ranges_of(&self, is_wanted: impl Fn(u32) -> bool) -> Option<u64> {
+        let mut known = self.ranges.values();
+        known.find(|(_, last)| is_wanted(*last)).map(|(count, _)| *count)
+    }
+
     /// Number of slices kept.
     pub fn kept(&self) -> usize {
         (self.groups.len() * GROUP + self.chunks.len()) * CHUNK + self.open.slices.len()
@@ -452,6 +468,15 @@ impl Lane {
         gone
     }
 
+    /// Since when all slices are kept, without those that were read back.
+    pub(crate) fn kept_from(&self) -> Nanos {
+        if self.kept() == 0 && self.last > 0 {
+            Nanos::MAX
+        } else {
+            self.forgotten_until
+        }
+    }
+
     /// Whether all slices that touch `from`..`to` are still kept and are not more than `most`: whether [`Lane::slices`] has
     /// them.
     pub fn has_slices(&self, from: Nanos, to: Nanos, most: usize) -> bool {
@@ -459,7 +484,7 @@ impl Lane {
     }
 
     fn has_own_slices(&self, from: Nanos, to: Nanos, most: usize) -> bool {
-        if from < self.forgotten_until || (self.kept() == 0 && self.last > 0) {
+        if from < self.kept_from() {
             return false;
         }
         let touching = || self.touching(from, to);
@@ -492,7 +517,7 @@ impl Lane {
     }
 
     /// The kept slices that touch `from`..`to`.
-    fn inside(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Slice> {
+    pub(crate) fn inside(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Slice> {
         let slices = self.touching(from, to).flat_map(|chunk| &chunk.slices);
         slices.filter(move |slice| slice.span.end >= from && slice.span.begin <= to)
     }

@@ -6,7 +6,7 @@ use super::Store;
 use super::collectives;
 use super::lane::{Lane, LaneKey, Rooms, Slice};
 use super::pyramid::Reach;
-use roctop_trace::item::Nanos;
+use roctop_trace::item::{Nanos, TextId};
 
 /// A lane and its last snapshot.
 #[derive(Debug)]
@@ -94,6 +94,13 @@ impl Store {
             let at = self.lane_id(key);
             self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
             self.make_room();
+        }
+    }
+
+    /// Counts a range of a lane by the row of its pattern.
+    pub(super) fn count_range(&mut self, key: LaneKey, row: u32, text: TextId) {
+        if let Some(&at) = self.lane_ids.get(&key) {
+            self.lanes[at as usize].lane.count_range(row, text.0);
         }
     }
 

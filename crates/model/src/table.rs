@@ -34,6 +34,12 @@ pub fn pattern(text: &str) -> String {
     pattern
 }
 
+/// The last integer in a text: the number of a step.
+pub fn last_integer(text: &str) -> Option<u64> {
+    let mut runs = text.split(|c: char| !c.is_ascii_digit());
+    runs.rfind(|run| !run.is_empty())?.parse().ok()
+}
+
 /// Whether GPU work is untimed.
 pub fn is_untimed(flags: u8, end: u64) -> bool {
     flags & flag::UNTIMED != 0 || end == 0

@@ -431,7 +431,16 @@ impl Asking<'_> {
         if let Some(steps) = self.snap.steps(0) {
             let (median, p99) = (units::duration(steps.median), units::duration(steps.p99));
             let outliers = steps.outliers;
-            if steps.since.is_some() {
+            let is_estimate = self.snap.busy_in_steps(0).iter().any(|busy| busy.is_estimate);
+            if steps.is_estimate {
+                self.answer
+                    .notes
+                    .push("steps are numbered by the kernels before them: earlier steps were not counted".into());
+            }
+            if is_estimate {
+                self.answer.notes.push("Is_estimate 1: memory no longer has all kernels of the step; its GPU time comes from sums over time".into());
+            }
+            if steps.since.is_some() || is_estimate {
                 self.answer.basis = Basis::Kept;
             }
             self.note(format!(
@@ -491,24 +500,19 @@ impl Asking<'_> {
         let chosen = match compared {
             Compared::Usual => None,
             Compared::Ago { length, back } => Some(Comparison::Ago { length, back }),
-            Compared::Steps(before, after) => Some(Comparison::Steps {
-                before: before - 1,
-                after: after - 1,
-            }),
+            Compared::Steps(before, after) => {
+                let both = compare::named(&self.ui, &snap, [before, after]);
+                let clause = Clause {
+                    column: "compare ".len(),
+                    value: (),
+                };
+                Some(both.map_err(|why| error(&clause, format!("{why}; 'steps' lists them")))?)
+            }
             Compared::Windows([before, after]) => Some(Comparison::Windows {
                 before: window(before),
                 after: window(after),
             }),
         };
-        if let Some(chosen) = chosen.filter(|chosen| !compare::is_possible(&self.ui, &snap, *chosen)) {
-            let known = snap.steps(0).map_or(0, |steps| steps.steps.len());
-            let known = units::counted(known as u64, "step is", "steps are");
-            let clause = Clause {
-                column: "compare ".len(),
-                value: chosen,
-            };
-            return Err(error(&clause, format!("{known} known; 'steps' lists them")));
-        }
         self.ui.compare.chosen = chosen;
         self.sort(Pane::Changes)?;
         self.list(Pane::Changes, &[], &|_| true);

@@ -4,6 +4,7 @@ use super::direction::Direction;
 use super::{Tab, Ui};
 use roctop_model::Snapshot;
 use roctop_model::analysis::Steps;
+use roctop_model::analysis::steps::Name;
 use roctop_trace::item::{Nanos, Span};
 use roctop_trace::units;
 
@@ -34,12 +35,12 @@ pub enum Comparison {
         /// Length of both windows, ns.
         length: u64,
     },
-    /// Two steps, by their places among those that are known.
+    /// Two steps, by their places among all since the start.
     Steps {
         /// The first.
-        before: usize,
+        before: u64,
         /// The second.
-        after: usize,
+        after: u64,
     },
     /// Two windows.
     Windows {
@@ -96,7 +97,7 @@ pub(crate) fn is_possible(ui: &Ui, snap: &Snapshot, comparison: Comparison) -> b
         Comparison::Baseline => ui.baseline.is_some(),
         Comparison::Mark { number, .. } => number < ui.marks.len(),
         Comparison::Steps { before, after } => {
-            steps(ui, snap).is_some_and(|steps| before.max(after) < steps.steps.len())
+            steps(ui, snap).is_some_and(|steps| steps.at(before).and(steps.at(after)).is_some())
         }
         Comparison::Ago { .. } | Comparison::Windows { .. } => true,
     }
@@ -125,8 +126,8 @@ pub(crate) fn windows(ui: &Ui, snap: &Snapshot) -> Option<[Span; 2]> {
             Some([until(at, length), Span { begin: at, end }])
         }
         Comparison::Steps { before, after } => {
-            let steps = &steps(ui, snap)?.steps;
-            Some([steps.get(before)?.span, steps.get(after)?.span])
+            let steps = steps(ui, snap)?;
+            Some([steps.at(before)?.span, steps.at(after)?.span])
         }
         Comparison::Windows { before, after } => Some([before, after]),
     }
@@ -142,7 +143,14 @@ pub(crate) fn words(ui: &Ui, snap: &Snapshot) -> String {
         Comparison::Mark { number, length } => {
             format!("{} before and after mark {}", units::duration(length), number + 1)
         }
-        Comparison::Steps { before, after } => format!("step {} with step {}", before + 1, after + 1),
+        Comparison::Steps { before, after } => {
+            let steps = steps(ui, snap);
+            let name = |absolute| {
+                let step = steps.and_then(|steps| Some(steps.name(steps.at(absolute)?)));
+                step.unwrap_or(Name::Absolute(absolute))
+            };
+            format!("step {} with step {}", name(before), name(after))
+        }
         Comparison::Windows { .. } => "two windows".into(),
     }
 }
@@ -150,7 +158,9 @@ pub(crate) fn words(ui: &Ui, snap: &Snapshot) -> String {
 /// Compares something else: the baseline, now with a minute ago, before with after a mark, the last two steps.
 pub(super) fn turn(ui: &mut Ui, snap: &Snapshot) {
     let now = comparison(ui, snap);
-    let last = steps(ui, snap).map_or(0, |steps| steps.steps.len() - 1);
+    let mut last = steps(ui, snap).into_iter().flat_map(|steps| steps.steps.iter().rev());
+    let mut last = || last.next().map_or(0, |step| step.absolute);
+    let (after, before) = (last(), last());
     let all = [
         Comparison::Baseline,
         usual(snap),
@@ -158,10 +168,7 @@ pub(super) fn turn(ui: &mut Ui, snap: &Snapshot) {
             number: ui.marks.len().saturating_sub(1),
             length: USUAL_LENGTH,
         },
-        Comparison::Steps {
-            before: last.saturating_sub(1),
-            after: last,
-        },
+        Comparison::Steps { before, after },
     ];
     let kind = std::mem::discriminant(&now);
     let at = all.iter().position(|known| std::mem::discriminant(known) == kind);
@@ -218,13 +225,16 @@ pub(super) fn shift(ui: &mut Ui, snap: &Snapshot, way: Direction) {
             ui.compare.chosen = Some(Comparison::Mark { number, length });
         }
         Comparison::Steps { mut before, mut after } => {
-            let count = steps(ui, snap).map_or(0, |steps| steps.steps.len());
+            let known = steps(ui, snap).map_or(&[][..], |steps| &steps.steps);
             let side = if ui.compare.moves_before {
                 &mut before
             } else {
                 &mut after
             };
-            *side = step(*side, count);
+            let place = known.iter().position(|step| step.absolute == *side);
+            if let Some(next) = place.and_then(|place| known.get(step(place, known.len()))) {
+                *side = next.absolute;
+            }
             ui.compare.chosen = Some(Comparison::Steps { before, after });
         }
         Comparison::Ago { .. } | Comparison::Windows { .. } => {
@@ -274,8 +284,19 @@ pub(super) fn resize(ui: &mut Ui, snap: &Snapshot, is_longer: bool) {
     }
 }
 
+/// Two steps by their names.
+///
+/// Errors: there is no such step, or several.
+pub(crate) fn named(ui: &Ui, snap: &Snapshot, [before, after]: [Name; 2]) -> Result<Comparison, String> {
+    let steps = steps(ui, snap).ok_or("fewer than two steps are known")?;
+    Ok(Comparison::Steps {
+        before: steps.named(before, snap.origin)?.absolute,
+        after: steps.named(after, snap.origin)?.absolute,
+    })
+}
+
 /// What the command expects.
-pub(super) const EXPECTED: &str = "compare 10s..20s 70s..80s, ago 60s, mark 1, step 3 9 or baseline";
+pub(super) const EXPECTED: &str = "compare 10s..20s 70s..80s, ago 60s, mark 1, step 3 9, step #3 #9 or baseline";
 
 /// Compares what a line says: windows since the begin, or one of the others.
 pub(super) fn command(ui: &mut Ui, snap: &Snapshot, line: &str) -> Result<(), String> {
@@ -305,9 +326,10 @@ pub(super) fn command(ui: &mut Ui, snap: &Snapshot, line: &str) -> Result<(), St
             Some(Comparison::Mark { number, length })
         }
         ["step", before, after] => {
-            let both = number(before).zip(number(after));
-            let (before, after) = both.ok_or("compare step NUMBER NUMBER")?;
-            Some(Comparison::Steps { before, after })
+            let both = Name::parse(before).zip(Name::parse(after));
+            let (before, after) = both.ok_or("compare step NUMBER NUMBER, as 3 9 or #3 #9")?;
+            let both = named(ui, snap, [before, after]);
+            Some(both.map_err(|why| format!("{why}; I lists them"))?)
         }
         [before, after] => {
             let both = window(before).zip(window(after));
@@ -323,13 +345,7 @@ pub(super) fn command(ui: &mut Ui, snap: &Snapshot, line: &str) -> Result<(), St
                 "there are {}; m puts one",
                 units::counted(ui.marks.len() as u64, "mark", "marks")
             ),
-            _ => {
-                let count = steps(ui, snap).map_or(0, |steps| steps.steps.len());
-                format!(
-                    "{} known; I lists them",
-                    units::counted(count as u64, "step is", "steps are")
-                )
-            }
+            _ => EXPECTED.into(),
         });
     }
     if chosen.is_some() {

@@ -47,7 +47,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("diff", "RECORDING", "compare with a recording"),
     (
         "compare",
-        "WINDOW WINDOW | ago TIME | mark N | step N N | baseline",
+        "WINDOW WINDOW | ago TIME | mark N | step N N | step #N #N | baseline",
         "compare two windows of the run, as 10s..20s 70s..80s",
     ),
     ("rerun", "", "run the program again and compare with this run"),

@@ -1,12 +1,14 @@
 //! Iterations: a repeated ROC-TX range, or a repeating sequence of kernels.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::period::{self, Kernel, Period};
 use super::usage::has_kernels;
-use crate::table::pattern;
+use crate::table::{last_integer, pattern};
 use crate::{FastMap, Lane, LaneKey, Mode, Slice, Snapshot};
-use roctop_trace::item::{AgentId, KernelId, Nanos, ProcessId, Span, TextId};
+use roctop_trace::item::{KernelId, Nanos, ProcessId, Span, TextId};
+use roctop_trace::units;
 
 /// Maximum number of listed steps: the latest.
 const MAX_STEPS: usize = 4096;
@@ -37,8 +39,10 @@ pub struct Step {
     pub span: Span,
     /// Text of its range; empty for a period.
     pub text: Arc<str>,
-    /// Share of its time in which a GPU ran a kernel: mean over the GPUs with work.
-    pub busy: f64,
+    /// Its number: the last integer in its text, else the absolute one.
+    pub number: u64,
+    /// Its place among all steps since the start, from 1.
+    pub absolute: u64,
     /// Whether it took much longer than most.
     pub is_outlier: bool,
 }
@@ -52,12 +56,90 @@ pub struct Steps {
     pub steps: Vec<Step>,
     /// Begin of the searched time; `None` for the whole run.
     pub since: Option<Nanos>,
+    /// Whether absolute numbers are estimates, by the kernels before: earlier steps of a period were not counted.
+    pub is_estimate: bool,
     /// Median duration, ns.
     pub median: u64,
     /// 99th percentile of the duration, ns; the maximum if there are fewer than 100.
     pub p99: u64,
     /// Number of outliers.
     pub outliers: usize,
+}
+
+/// How a question or command names a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// `3`: by its number.
+    Number(u64),
+    /// `#3`: by its place among all steps since the start.
+    Absolute(u64),
+}
+
+impl Name {
+    /// The name of a step as it is typed.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix('#') {
+            Some(absolute) => absolute.parse().ok().filter(|at| *at > 0).map(Self::Absolute),
+            None => text.parse().ok().map(Self::Number),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Absolute(absolute) => write!(f, "#{absolute}"),
+        }
+    }
+}
+
+/// Maximum number of steps that a refusal lists.
+const MAX_NAMESAKES: usize = 8;
+
+impl Steps {
+    /// The step of a name.
+    ///
+    /// Errors: there is none, or several have the number; `origin` is the begin of the session.
+    pub fn named(&self, name: Name, origin: Nanos) -> Result<&Step, String> {
+        let is_it = |step: &&Step| match name {
+            Name::Number(number) => step.number == number,
+            Name::Absolute(absolute) => step.absolute == absolute,
+        };
+        let found: Vec<&Step> = self.steps.iter().filter(is_it).collect();
+        match found[..] {
+            [one] => Ok(one),
+            [] => {
+                let known = units::counted(self.steps.len() as u64, "step is", "steps are");
+                Err(format!("no step {name}: {known} known"))
+            }
+            _ => {
+                let at = |step: &&Step| {
+                    let since = step.span.begin.saturating_sub(origin) as f64 / 1e9;
+                    format!("#{} at {since:.3} s", step.absolute)
+                };
+                let mut list: Vec<String> = found.iter().take(MAX_NAMESAKES).map(at).collect();
+                if found.len() > MAX_NAMESAKES {
+                    list.push(format!("{} more", found.len() - MAX_NAMESAKES));
+                }
+                let (count, list) = (found.len(), list.join(", "));
+                Err(format!("{count} steps are step {name}: {list}; step #N names one"))
+            }
+        }
+    }
+
+    /// The step with this place among all since the start.
+    pub fn at(&self, absolute: u64) -> Option<&Step> {
+        self.steps.iter().find(|step| step.absolute == absolute)
+    }
+
+    /// The shortest name of a step that no other has.
+    pub fn name(&self, step: &Step) -> Name {
+        match self.steps.iter().filter(|other| other.number == step.number).count() {
+            1 if step.number != step.absolute => Name::Number(step.number),
+            _ => Name::Absolute(step.absolute),
+        }
+    }
 }
 
 /// Possible sources of steps, most likely first.
@@ -145,11 +227,16 @@ fn repeated_ranges(snap: &Snapshot, takes: &dyn Fn(LaneKey) -> bool) -> Vec<Sour
 /// Latest kernels of a lane, sorted by begin, and whether these are all. The run-time's own kernels are left out:
 /// whether it copies by a kernel depends on the copy, not on the step.
 fn searched(snap: &Snapshot, lane: &Lane) -> (Vec<Kernel>, bool) {
-    let most = match snap.mode {
+    let most = most_kernels(snap);
+    (sequence(snap, lane, most), lane.total <= most.min(lane.kept()) as u64)
+}
+
+/// Number of kernels that are searched for steps.
+const fn most_kernels(snap: &Snapshot) -> usize {
+    match snap.mode {
         Mode::Live => LIVE_KERNELS,
         Mode::Replay => REPLAY_KERNELS,
-    };
-    (sequence(snap, lane, most), lane.total <= most.min(lane.kept()) as u64)
+    }
 }
 
 /// The latest kernels of a lane, at most `most`.
@@ -169,6 +256,16 @@ fn sequence(snap: &Snapshot, lane: &Lane, most: usize) -> Vec<Kernel> {
     kernels
 }
 
+/// Begins of the searched kernels of a lane, each with the number of kernels that were added to the lane before.
+fn kernels_before(snap: &Snapshot, lane: &Lane) -> Vec<(Nanos, u64)> {
+    let most = most_kernels(snap);
+    let counted = lane.recent(most).zip((0..lane.total).rev());
+    let own = counted.filter(|(slice, _)| !snap.names.is_internal(KernelId(slice.what)));
+    let mut begins: Vec<(Nanos, u64)> = own.map(|(slice, before)| (slice.span.begin, before)).collect();
+    begins.sort_unstable();
+    begins
+}
+
 /// Period of the lane with most kernels of those that `takes` takes.
 fn period(snap: &Snapshot, takes: &dyn Fn(LaneKey) -> bool) -> Option<Source> {
     let lane = snap
@@ -179,8 +276,15 @@ fn period(snap: &Snapshot, takes: &dyn Fn(LaneKey) -> bool) -> Option<Source> {
     Some(Source::Period(lane.key, period::find(&searched(snap, lane).0)?))
 }
 
-/// Spans and texts of steps, and the begin of the searched time.
-type Found = (Vec<(Span, Arc<str>)>, Option<Nanos>);
+/// Steps that were found.
+#[derive(Default)]
+struct Found {
+    /// Their spans, texts and absolute numbers.
+    steps: Vec<(Span, Arc<str>, u64)>,
+    /// Begin of the searched time; `None` for the whole run.
+    since: Option<Nanos>,
+    is_estimate: bool,
+}
 
 /// Ranges of one text pattern in a lane.
 fn ranges(snap: &Snapshot, key: LaneKey, wanted: &str) -> Found {
@@ -195,9 +299,18 @@ fn ranges(snap: &Snapshot, key: LaneKey, wanted: &str) -> Found {
         let is_same = || pattern(text(slice)) == *wanted;
         slice.shape == 0 && *known.entry(slice.what).or_insert_with(is_same)
     };
-    let spans = looked_at.filter(|slice| is_wanted(slice));
-    let spans = spans.map(|slice| (slice.span, text(slice).into()));
-    (spans.collect(), since.flatten().map(|slice| slice.span.begin))
+    let spans: Vec<&Slice> = looked_at.filter(|slice| is_wanted(slice)).collect();
+    let count = lane.ranges_of(|last| pattern(snap.names.text(TextId(last))) == *wanted);
+    let count = count.unwrap_or(0).max(spans.len() as u64);
+    // The youngest comes first.
+    let numbered = spans.iter().zip((0..=count).rev());
+    Found {
+        steps: numbered
+            .map(|(slice, absolute)| (slice.span, text(slice).into(), absolute))
+            .collect(),
+        since: since.flatten().map(|slice| slice.span.begin),
+        is_estimate: false,
+    }
 }
 
 /// Spans between begins of a sequence.
@@ -207,8 +320,25 @@ fn repetitions(snap: &Snapshot, key: LaneKey, period: &Period) -> Found {
     };
     let (kernels, is_whole) = searched(snap, lane);
     let since = kernels.first().filter(|_| !is_whole).map(|first| first.begin);
-    let spans = repetitions_of(&kernels, period);
-    (spans.into_iter().map(|span| (span, "".into())).collect(), since)
+    // Earlier steps were not counted: the kernels before give their number.
+    let before = if is_whole {
+        Vec::new()
+    } else {
+        kernels_before(snap, lane)
+    };
+    let absolute = |place: usize, span: Span| {
+        let first = before.partition_point(|(begin, _)| *begin < span.begin);
+        let fits = before.get(first).map(|(_, count)| count / period.length.max(1) as u64);
+        fits.unwrap_or(place as u64) + 1
+    };
+    let spans = repetitions_of(&kernels, period).into_iter().enumerate();
+    Found {
+        steps: spans
+            .map(|(place, span)| (span, "".into(), absolute(place, span)))
+            .collect(),
+        since,
+        is_estimate: !is_whole,
+    }
 }
 
 fn repetitions_of(kernels: &[Kernel], period: &Period) -> Vec<Span> {
@@ -226,16 +356,17 @@ fn repetitions_of(kernels: &[Kernel], period: &Period) -> Vec<Span> {
 
 /// Steps of a source.
 pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
-    let (mut spans, mut since) = match source {
+    let found = match source {
         Source::Ranges(key, wanted) => ranges(snap, *key, wanted),
         Source::Period(key, period) => repetitions(snap, *key, period),
     };
-    spans.sort_by_key(|(span, _)| span.begin);
+    let (mut spans, mut since) = (found.steps, found.since);
+    spans.sort_by_key(|(span, ..)| span.begin);
     if let Some(surplus) = spans.len().checked_sub(MAX_STEPS).filter(|surplus| *surplus > 0) {
         spans.drain(..surplus);
-        since = spans.first().map(|(span, _)| span.begin);
+        since = spans.first().map(|(span, ..)| span.begin);
     }
-    let mut nanos: Vec<u64> = spans.iter().map(|(span, _)| span.duration()).collect();
+    let mut nanos: Vec<u64> = spans.iter().map(|(span, ..)| span.duration()).collect();
     nanos.sort_unstable();
     let at = |share: f64| {
         nanos
@@ -247,27 +378,20 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
     let (median, p99) = (at(0.5), at(0.99));
     // An outlier exceeds the median by a fifth, and the third quartile by twice the interquartile range.
     let limit = (median + median / 5).max(at(0.75) + 2 * at(0.75).saturating_sub(at(0.25)));
-    let gpus = snap.gpus();
-    let working = gpus.iter().filter(|gpu| gpu.row.dispatches > 0);
-    let agents: Vec<AgentId> = working.map(|gpu| gpu.row.id).collect();
     let steps: Vec<Step> = spans
         .into_iter()
-        .map(|(span, text)| {
-            let busy = agents.iter().fold(0, |sum: u64, &agent| {
-                sum.saturating_add(super::usage::busy(snap, agent, span.begin, span.end))
-            });
-            let whole = span.duration().max(1) as f64 * agents.len().max(1) as f64;
-            Step {
-                span,
-                text,
-                busy: busy as f64 / whole,
-                is_outlier: span.duration() > limit,
-            }
+        .map(|(span, text, absolute)| Step {
+            span,
+            number: last_integer(&text).unwrap_or(absolute),
+            absolute,
+            text,
+            is_outlier: span.duration() > limit,
         })
         .collect();
     Steps {
         source: source.clone(),
         since,
+        is_estimate: found.is_estimate,
         median,
         p99,
         outliers: steps.iter().filter(|step| step.is_outlier).count(),
@@ -279,7 +403,7 @@ pub fn steps(snap: &Snapshot, source: &Source) -> Steps {
 mod tests {
     use super::*;
     use crate::{Fresh, Options, Store};
-    use roctop_trace::item::{Dispatch, Item, Kernel as Fact};
+    use roctop_trace::item::{Dispatch, Item, Kernel as Fact, Marker};
 
     fn dispatch(number: u64, kernel: u32) -> Item {
         let begin = 1_000 + number * 100;
@@ -307,6 +431,72 @@ mod tests {
             }
         }
         assert!(begins.iter().all(|begin| *begin == begins[0]), "{begins:?}");
+    }
+
+    /// Ranges of one thread, one after another, with these texts.
+    fn ranges_of(texts: impl Iterator<Item = String>) -> Arc<Snapshot> {
+        let mut store = Store::new(Options {
+            slices: 20_000,
+            keep: 0,
+            ..Options::default()
+        });
+        for (id, text) in (0..).zip(texts) {
+            store.apply(&Item::Text(TextId(id), text.into()));
+            let begin = 1_000_000 + u64::from(id) * 1000;
+            store.apply(&Item::Range(Marker {
+                text: TextId(id),
+                span: Span {
+                    begin,
+                    end: begin + 900,
+                },
+                ..Marker::default()
+            }));
+        }
+        store.snapshot(Fresh::All)
+    }
+
+    #[test]
+    fn number_of_a_step_is_the_last_integer_in_its_text() {
+        let texts = |text: &str| last_integer(text);
+        assert_eq!(texts("step 637"), Some(637));
+        assert_eq!(texts("epoch 3 step 0 (warm-up)"), Some(0));
+        assert_eq!(texts("forward"), None);
+        assert_eq!(texts("id 99999999999999999999999"), None);
+        let snap = ranges_of((0..9).map(|at| format!("step {at}")));
+        let found = snap.steps(0).unwrap();
+        let step = |name: &str| found.named(Name::parse(name).unwrap(), snap.origin);
+        assert_eq!(&*step("0").unwrap().text, "step 0");
+        assert_eq!(&*step("#1").unwrap().text, "step 0");
+        assert_eq!(step("9").unwrap_err(), "no step 9: 9 steps are known");
+        assert_eq!(found.name(step("3").unwrap()).to_string(), "3");
+        let snap = ranges_of((0..9).map(|_| "step".into()));
+        let found = snap.steps(0).unwrap();
+        assert_eq!(found.named(Name::Number(3), snap.origin).unwrap().absolute, 3);
+    }
+
+    #[test]
+    fn number_that_several_steps_have_is_refused_with_their_times() {
+        let snap = ranges_of((0..30).map(|at| format!("epoch {} step {}", at / 10, at % 10)));
+        let found = snap.steps(0).unwrap();
+        let why = found.named(Name::Number(4), snap.origin).unwrap_err();
+        let times = "#5 at 0.000 s, #15 at 0.000 s, #25 at 0.000 s";
+        assert_eq!(why, format!("3 steps are step 4: {times}; step #N names one"));
+        let step = found.named(Name::Absolute(15), snap.origin).unwrap();
+        assert_eq!((&*step.text, found.name(step)), ("epoch 1 step 4", Name::Absolute(15)));
+    }
+
+    #[test]
+    fn steps_beyond_the_listed_ones_keep_their_numbers() {
+        let last = |count: usize| {
+            let snap = ranges_of((0..count).map(|_| "iteration".into()));
+            let found = snap.steps(0).unwrap();
+            let (first, last) = (&found.steps[0], found.steps.last().unwrap());
+            let begin = |step: &Step| (step.span.begin - 1_000_000) / 1000 + 1;
+            assert_eq!((begin(first), begin(last)), (first.absolute, last.absolute));
+            assert_eq!((found.steps.len(), last.number), (MAX_STEPS, count as u64));
+        };
+        // Memory holds all of the first, a part of the second, which is read to the limit of ranges alone.
+        [10_000, 60_000].into_iter().for_each(last);
     }
 
     /// A model of 32 layers and 452 kernels per token, with copies of the run-time in between.

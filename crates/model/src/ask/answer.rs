@@ -7,7 +7,7 @@ use roctop_trace::item::{LossReason, Lost, Nanos, Span};
 use serde::{Deserialize, Serialize};
 
 /// Version of the answers' schema, docs/ask.schema.json.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

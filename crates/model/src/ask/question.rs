@@ -1,5 +1,6 @@
 //! The parser of questions: a verb, then clauses in any order.
 
+use crate::analysis::steps::Name;
 use crate::query::{Error, Filter, with_presets};
 use roctop_trace::spelling::did_you_mean;
 use roctop_trace::units;
@@ -93,8 +94,8 @@ pub enum Compared {
     Usual,
     /// Two windows, ns since the beginning.
     Windows([(u64, u64); 2]),
-    /// Two steps, numbered from 1.
-    Steps(usize, usize),
+    /// Two steps.
+    Steps(Name, Name),
     /// The last `length` ns with as many, `back` ns ago.
     Ago {
         /// Length of both windows.
@@ -116,8 +117,8 @@ pub enum When {
     Named(String),
     /// The last time, ns.
     Last(u64),
-    /// Steps from and to, numbered from 1.
-    Steps(usize, usize),
+    /// Steps from and to.
+    Steps(Name, Name),
 }
 
 /// A word or clause, and its column.
@@ -368,9 +369,9 @@ impl Parser {
         match next.value.as_str() {
             "step" => {
                 self.word();
-                let before = self.number("the number of a step")?;
+                let before = self.step()?;
                 self.takes("with");
-                Ok(Compared::Steps(before, self.number("the number of a step")?))
+                Ok(Compared::Steps(before, self.step()?))
             }
             "last" => {
                 self.word();
@@ -509,24 +510,19 @@ impl Parser {
     fn steps(&mut self) -> Result<When, Error> {
         let word = self.word();
         let (from, to) = word.value.split_once("..").unwrap_or((&word.value, &word.value));
-        let number = |text: &str| {
-            text.trim_start_matches('#')
-                .parse::<usize>()
-                .ok()
-                .filter(|number| *number > 0)
-        };
-        match number(from).zip(number(to)) {
-            Some((from, to)) if from <= to => Ok(When::Steps(from, to)),
-            _ => Err(error(word.column, "expected steps by their numbers, as in step 3..7")),
-        }
+        let both = Name::parse(from).zip(Name::parse(to));
+        both.map(|(from, to)| When::Steps(from, to)).ok_or_else(|| {
+            error(
+                word.column,
+                "expected steps by their numbers, as in step 3..7 or step #3",
+            )
+        })
     }
 
-    fn number(&mut self, what: &str) -> Result<usize, Error> {
+    fn step(&mut self) -> Result<Name, Error> {
         let word = self.word();
-        let number = word.value.trim_start_matches('#').parse::<usize>().ok();
-        number
-            .filter(|number| *number > 0)
-            .ok_or_else(|| error(word.column, format!("expected {what}, as in compare step 3 with 9")))
+        let expected = "expected the number of a step, as in compare step 3 with 9";
+        Name::parse(&word.value).ok_or_else(|| error(word.column, expected))
     }
 
     fn time(&mut self) -> Result<u64, Error> {
@@ -591,7 +587,13 @@ mod tests {
             parsed("gaps in 2s..").when.value,
             When::Between(2_000_000_000, u64::MAX)
         );
-        assert_eq!(parsed("steps step 3..7").when.value, When::Steps(3, 7));
+        assert_eq!(
+            parsed("steps step 3..7").when.value,
+            When::Steps(Name::Number(3), Name::Number(7))
+        );
+        let (zero, first) = (Name::Number(0), Name::Absolute(1));
+        assert_eq!(parsed("steps step 0").when.value, When::Steps(zero, zero));
+        assert_eq!(parsed("steps step 0..#1").when.value, When::Steps(zero, first));
         assert_eq!(
             parsed("errors in \"epoch 3\" limit 1").when.value,
             When::Named("epoch 3".into())
@@ -632,7 +634,10 @@ mod tests {
                 "compare in 1s..2s 3s..4s",
                 Compared::Windows([(second, 2 * second), (3 * second, 4 * second)]),
             ),
-            ("compare step 3 with 9", Compared::Steps(3, 9)),
+            (
+                "compare step 3 with 9",
+                Compared::Steps(Name::Number(3), Name::Number(9)),
+            ),
             (
                 "compare last 10s",
                 Compared::Ago {
@@ -672,7 +677,7 @@ mod tests {
             ("top kernels limit 3 limit 3", 20, "limit is given twice"),
             ("top kernels limit 0", 18, "from 1 to 10000"),
             ("top kernels by", 14, "expected a field"),
-            ("steps step 0..3", 11, "expected steps"),
+            ("steps step #0..3", 11, "expected steps"),
             ("hang last 3s", 5, "hang is about now"),
             (
                 "top collectives last 3s",

@@ -1,11 +1,11 @@
 //! The time that a question is about, on a session's clock.
 
 use super::question::{Question, When};
+use crate::analysis::steps::Name;
 use crate::query::Error;
 use crate::snapshot::Snapshot;
 use crate::{Lane, LaneKey};
 use roctop_trace::item::{Nanos, Span, TextId};
-use roctop_trace::units;
 use std::sync::Arc;
 
 /// The stretch of time that a question names; `None` for the whole run.
@@ -30,15 +30,18 @@ pub fn window(question: &Question, snap: &Snapshot) -> Result<Option<Span>, Erro
         When::Named(text) => range(snap, text)
             .ok_or_else(|| wrong(format!("no ROC-TX range {text:?} is known; 'top ranges' lists them")))?,
         When::Steps(from, to) => {
-            let steps = snap.steps(0).map_or(&[][..], |steps| &steps.steps);
-            let found = steps.get(from - 1).zip(steps.get(to - 1));
-            let (first, last) = found.ok_or_else(|| {
-                let known = units::counted(steps.len() as u64, "step is", "steps are");
-                wrong(format!("{known} known; 'steps' lists them"))
-            })?;
+            let steps = snap.steps(0).ok_or_else(|| wrong("no step is known".into()))?;
+            let named = |name: Name| {
+                let step = steps.named(name, snap.origin);
+                step.map_err(|why| wrong(format!("{why}; 'steps' lists them")))
+            };
+            let (first, last) = (named(*from)?, named(*to)?);
+            if last.span.begin < first.span.begin {
+                return Err(wrong(format!("step {to} is before step {from}")));
+            }
             Span {
                 begin: first.span.begin,
-                end: last.span.end,
+                end: last.span.end.max(first.span.end),
             }
         }
     }))

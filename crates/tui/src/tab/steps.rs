@@ -8,20 +8,23 @@ use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Shown, Worth};
 use crate::widgets::history::{self, Amount, Axis, Scale};
 use crate::widgets::rows::lane_label;
 use crate::widgets::table::{self, Scene, Table};
+use roctop_model::analysis::Busy;
 use roctop_model::analysis::steps::{Source, Step, Steps};
 use roctop_model::query::{Field, Subject, Value};
+use roctop_model::table::last_integer;
 use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::units;
 
-/// A step, its number from the first that is kept, and the median of all.
+/// A step, whether its absolute number is an estimate, and the median of all.
 #[derive(Clone)]
 pub(crate) struct Row {
     step: Step,
-    number: usize,
+    busy: Busy,
+    is_estimate: bool,
     median: u64,
     lane: LaneKey,
 }
@@ -71,11 +74,28 @@ impl Table for StepTable {
             name: "Step",
             width: 0,
             rank: 0,
-            worth: |row, _| Worth::whole(row.number as u64 + 1),
+            worth: |row, _| Worth::whole(row.step.number),
             text: Shown::Own(|row, _, _| match &*row.step.text {
-                "" => format!("#{}", row.number + 1),
+                "" if row.is_estimate => format!("≈#{}", row.step.absolute),
+                "" => format!("#{}", row.step.absolute),
                 text => text.into(),
             }),
+        },
+        Column {
+            title: "NAME",
+            name: "Name",
+            width: FILES_ONLY,
+            rank: 2,
+            worth: |row, _| Worth::text(Some(&*row.step.text).filter(|text| !text.is_empty())),
+            text: Shown::Left,
+        },
+        Column {
+            title: "#",
+            name: "Absolute",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, _| Worth::whole(row.step.absolute),
+            text: Shown::Plain,
         },
         Column {
             title: "BEGIN",
@@ -109,8 +129,11 @@ impl Table for StepTable {
             name: "Busy_Share",
             width: 9,
             rank: 0,
-            worth: |row, _| Worth::Number(row.step.busy),
-            text: Shown::Share,
+            worth: |row, _| Worth::Number(row.busy.share(row.step.span)),
+            text: Shown::Own(|row, _, _| {
+                let sign = if row.busy.is_estimate { "≈" } else { "" };
+                format!("{sign}{}", units::percent(row.busy.share(row.step.span)))
+            }),
         },
         Column {
             title: "",
@@ -124,6 +147,22 @@ impl Table for StepTable {
                 units::fit(&chart::bar(part, width), width)
             }),
         },
+        Column {
+            title: "BUSY",
+            name: "Busy_ns",
+            width: FILES_ONLY,
+            rank: 2,
+            worth: |row, _| Worth::whole(row.busy.nanos),
+            text: Shown::Duration,
+        },
+        Column {
+            title: "≈",
+            name: "Is_estimate",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, _| Worth::whole(u64::from(row.busy.is_estimate)),
+            text: Shown::Plain,
+        },
     ];
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
@@ -134,12 +173,13 @@ impl Table for StepTable {
         let passing = found
             .steps
             .iter()
-            .enumerate()
-            .filter(|(_, step)| scene.ui.filter.accepts(&StepSubject { step }));
+            .zip(scene.snap.busy_in_steps(scene.ui.prefs.stepped))
+            .filter(|(step, _)| scene.ui.filter.accepts(&StepSubject { step }));
         passing
-            .map(|(number, step)| Row {
+            .map(|(step, busy)| Row {
                 step: step.clone(),
-                number,
+                busy: *busy,
+                is_estimate: found.is_estimate,
                 median,
                 lane,
             })
@@ -257,7 +297,13 @@ fn chart(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, found: &Steps) 
         from: 1.0,
         to: found.steps.len() as f64,
         grain: 1.0,
-        text: &|at| format!("#{at:.0}"),
+        text: &|at| {
+            let step = found.steps.get((at as usize).saturating_sub(1));
+            step.map_or_else(String::new, |step| match &*step.text {
+                text if last_integer(text).is_some() => step.number.to_string(),
+                _ => format!("#{}", step.absolute),
+            })
+        },
     };
     let marks = scene.ui.prefs.marks;
     history::draw(canvas, area, marks, &values, &scale, &axis, Role::GaugeMid);

@@ -7,16 +7,18 @@ use roctop_model::ask::{Cell, Unit};
 use roctop_trace::units;
 
 /// Columns of numbers without unit that the screen writes in another way.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 14] = [
     "Pid",
     "Rank",
     "Process_Id",
     "Step",
+    "Absolute",
     "Communicator",
     "Last_Rank",
     "Worst",
     "Is_estimate",
     "Is_Slow",
+    "Is_least",
     "Kind",
     "Rule",
     "Device",
@@ -161,7 +163,7 @@ impl<R: 'static> Column<R> {
             // Their names say it.
             Shown::Plain | Shown::Own(_) => match self.name {
                 "Begin_ns" => Unit::Moment,
-                "Calls" | "Errors" | "Records" | "Waits_for_GPU" => Unit::Count,
+                "Calls" | "Copies" | "Errors" | "Kernels" | "Records" | "Waits_for_GPU" => Unit::Count,
                 name if name.ends_with("_ns") => Unit::Nanos,
                 name if name.ends_with("Bytes") || name.starts_with("Bytes") => Unit::Bytes,
                 name if name.ends_with("_Bps") || name.ends_with("Bandwidth") => Unit::BytesPerSecond,
