@@ -2,7 +2,7 @@
 
 use roctop_ring::record::{Domain, engine, flag};
 
-use super::lane::{LaneKey, Slice};
+use super::lane::{Lane, LaneKey, Slice};
 use super::lanes::{keep_at, known_at};
 use super::names::{Internal, Names};
 use super::range_attribution::Work;
@@ -306,7 +306,10 @@ impl Store {
             LaneKey::Copies(_) => Some(Work::copy(span)),
             _ => None,
         };
-        let lanes = self.lanes.iter().map(|drawn| &drawn.lane);
+        let lanes = || self.lanes.iter().map(|drawn| &drawn.lane);
+        let dropped = lanes().filter(|lane| work(lane.key, Span::default()).is_some());
+        let unknown_until = dropped.filter_map(Lane::forgotten).max().unwrap_or(0);
+        let lanes = lanes();
         let all = lanes.flat_map(|lane| lane.recent(usize::MAX).map(|slice| (lane.key, slice)));
         let launched = all.filter(|(_, slice)| slice.submit > 0 && slice.thread != u32::MAX);
         let mut known: Vec<_> = launched
@@ -315,7 +318,7 @@ impl Store {
         known.sort_by_key(|(end, ..)| *end);
         let known = known.into_iter();
         let known = known.map(|(_, thread, launched, work)| (ThreadId(thread), launched, work));
-        self.tables.markers.want_work(known);
+        self.tables.markers.want_work(known, unknown_until);
     }
 
     /// Counts the run-time's own copy kernels as copies too, unless the collector reports them as such.

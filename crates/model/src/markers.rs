@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::apply::{credible_portions, is_timed};
 use super::credible;
-use super::range_attribution::{Recent, Under, Work};
+use super::range_attribution::{Credit, Recent, Under, Work};
 use super::stats::{HISTOGRAMS, Quantiles, Stat, Sum};
 use super::table::{dense, is_untimed, pattern};
 use roctop_trace::decode::Decoded;
@@ -33,6 +33,8 @@ pub struct MarkerStat {
     pub thread: ThreadId,
     /// GPU work launched in its ranges.
     pub work: Work,
+    /// Whether that is a lower bound: not all work was kept until its range was closed.
+    pub is_least: bool,
     /// Kernels in its ranges that are known individually, and percentiles of the latest.
     pub kernels: (Sum, Quantiles),
     /// Row of the enclosing range, if any.
@@ -112,13 +114,15 @@ impl Markers {
         }
         let Some(row) = self.row(marker.text) else { return };
         let mut recent = self.recent.get_mut(row as usize);
-        let work = self.under.range(marker.thread, marker.span, row, |nanos| {
+        let level = (marker.range_id == 0).then_some(marker.level);
+        let (work, is_least) = self.under.range(marker.thread, marker.span, row, level, |nanos| {
             if let Some(recent) = &mut recent {
                 recent.add(nanos);
             }
         });
         if let Some(row) = self.rows.get_mut(row as usize) {
             row.work.merge(work);
+            row.is_least |= is_least;
         }
         if marker.range_id == 0 {
             for child in self.under.nest(marker.thread, marker.level, row) {
@@ -147,9 +151,10 @@ impl Markers {
         self.under.is_wanted()
     }
 
-    /// Starts to attribute work to ranges; `known` has all previous work in order of completion.
-    pub(super) fn want_work(&mut self, known: impl Iterator<Item = (ThreadId, Nanos, Work)>) {
-        self.under.want(known);
+    /// Starts to attribute work to ranges; `known` has the previous work in order of completion, all
+    /// that ended after `unknown_until`.
+    pub(super) fn want_work(&mut self, known: impl Iterator<Item = (ThreadId, Nanos, Work)>, unknown_until: Nanos) {
+        self.under.want(known, unknown_until);
     }
 
     /// Attributes dispatches with credible times.
@@ -174,9 +179,13 @@ impl Markers {
             return;
         };
         let (rows, recent) = (&mut self.rows, &mut self.recent);
-        self.under.work(thread, submit, work, |row| {
+        self.under.work(thread, submit, work, |row, credit| {
             let row = row as usize;
             if let (Some(stat), Some(recent)) = (rows.get_mut(row), recent.get_mut(row)) {
+                if credit == Credit::Unknown {
+                    stat.is_least = true;
+                    return;
+                }
                 stat.work.merge(work);
                 if work.kernels > 0 {
                     recent.add(work.nanos);

@@ -301,6 +301,13 @@ impl Asking<'_> {
                 _ => "Is_estimate 1: of the launches that are still kept, in proportion",
             });
         }
+        let is_least = self.snap.values.markers.iter().any(|row| row.is_least);
+        if is_least && (matches!(top, Top::Markers | Top::Ranges) || self.group() == Some(Grouping::Marker)) {
+            self.answer.basis = Basis::Kept;
+            self.note(
+                "Is_least 1: at least this GPU work was launched in the ranges; memory no longer holds all of it",
+            );
+        }
         if top == Top::Sites {
             self.answer.notes.extend(self.snap.launches_without_path());
             self.note_names();

@@ -234,7 +234,7 @@ pub(crate) fn by_marker(scene: &Scene<'_>) -> Vec<Row> {
         what: What::Marker(Some(at)),
         key: u64::from(marker.id),
         stat: of(marker),
-        is_estimate: false,
+        is_estimate: marker.is_least,
         internal: false,
     });
     rows.collect()

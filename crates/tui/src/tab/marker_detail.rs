@@ -90,7 +90,8 @@ fn facts(row: &MarkerStat) -> Vec<String> {
         units::duration_or_missing((stat.timed > 0).then_some(stat.max)),
     );
     let launched = format!(
-        "GPU time {} of {} and {}",
+        "GPU time {}{} of {} and {}",
+        if row.is_least { "≥" } else { "" },
         units::duration(work.nanos),
         units::counted(work.kernels, "kernel", "kernels"),
         units::counted(work.copies, "copy", "copies"),

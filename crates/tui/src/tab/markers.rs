@@ -12,7 +12,7 @@ use crate::jump::Target;
 use crate::launches;
 use crate::relation::Kind;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Shown, Worth};
 use crate::widgets::panes::list_and_detail;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
@@ -20,6 +20,7 @@ use roctop_model::LaneKey;
 use roctop_model::stats::Stat;
 use roctop_model::table::{MarkerStat, pattern};
 use roctop_trace::item::TextId;
+use roctop_trace::units;
 
 /// A pattern of texts: its place in the snapshot, and how deep in the tree it stands.
 #[derive(Clone)]
@@ -114,9 +115,16 @@ impl Table for MarkerTable {
             worth: |row, scene| Worth::Number(source(row, scene).stat.total as f64 / wall(scene.snap) as f64),
             text: Shown::Share,
         },
-        Column::times("GPU TIME", "GPU_ns", 1, |row, scene| {
-            Worth::maybe((source(row, scene).work.nanos > 0).then_some(source(row, scene).work.nanos))
-        }),
+        Column {
+            title: "GPU TIME",
+            name: "GPU_ns",
+            width: 8,
+            rank: 1,
+            worth: |row, scene| Worth::maybe(gpu_time(row, scene)),
+            text: Shown::Own(|row, scene, _| {
+                at_least(row, scene, gpu_time(row, scene), |nanos| scene.ui.duration(nanos))
+            }),
+        },
         Column {
             title: "GPU%",
             name: "Share_of_GPU_time",
@@ -125,22 +133,25 @@ impl Table for MarkerTable {
             worth: |row, scene| Worth::Number(gpu_share(row, scene)),
             text: Shown::Share,
         },
-        Column::times("AVG GPU", "Average_GPU_ns", 4, |row, scene| {
-            Worth::maybe(
-                source(row, scene)
-                    .work
-                    .nanos
-                    .checked_div(source(row, scene).stat.timed)
-                    .filter(|&nanos| nanos > 0),
-            )
-        }),
+        Column {
+            title: "AVG GPU",
+            name: "Average_GPU_ns",
+            width: 8,
+            rank: 4,
+            worth: |row, scene| Worth::maybe(average_gpu_time(row, scene)),
+            text: Shown::Own(|row, scene, _| {
+                at_least(row, scene, average_gpu_time(row, scene), |nanos| {
+                    scene.ui.duration(nanos)
+                })
+            }),
+        },
         Column {
             title: "KERNELS",
             name: "Kernels",
             width: 8,
             rank: 3,
             worth: |row, scene| Worth::whole(source(row, scene).work.kernels),
-            text: Shown::Count,
+            text: Shown::Own(|row, scene, _| at_least(row, scene, Some(source(row, scene).work.kernels), units::count)),
         },
         Column {
             title: "COPIES",
@@ -148,7 +159,7 @@ impl Table for MarkerTable {
             width: 7,
             rank: 5,
             worth: |row, scene| Worth::whole(source(row, scene).work.copies),
-            text: Shown::Count,
+            text: Shown::Own(|row, scene, _| at_least(row, scene, Some(source(row, scene).work.copies), units::count)),
         },
         Column::average(1),
         Column::minimum(7),
@@ -161,6 +172,14 @@ impl Table for MarkerTable {
             width: 14,
             rank: 6,
             worth: |row, scene| Worth::Text(scene.snap.names.thread_label(source(row, scene).thread)),
+            text: Shown::Plain,
+        },
+        Column {
+            title: "≥",
+            name: "Is_least",
+            width: FILES_ONLY,
+            rank: 10,
+            worth: |row, scene| Worth::whole(u64::from(source(row, scene).is_least)),
             text: Shown::Plain,
         },
     ];
@@ -248,6 +267,22 @@ impl Table for MarkerTable {
         let word = text.split('#').max_by_key(|part| part.len())?.trim().replace('"', "");
         (!word.is_empty()).then(|| format!("\"{word}\""))
     }
+}
+
+fn gpu_time(row: &Row, scene: &Scene<'_>) -> Option<u64> {
+    Some(source(row, scene).work.nanos).filter(|nanos| *nanos > 0)
+}
+
+/// GPU time of a range.
+fn average_gpu_time(row: &Row, scene: &Scene<'_>) -> Option<u64> {
+    let average = gpu_time(row, scene)?.checked_div(source(row, scene).stat.timed);
+    average.filter(|nanos| *nanos > 0)
+}
+
+/// A number of the work in ranges, with its sign if it is a lower bound.
+fn at_least(row: &Row, scene: &Scene<'_>, value: Option<u64>, text: impl Fn(u64) -> String) -> String {
+    let sign = if source(row, scene).is_least { "≥" } else { "" };
+    value.map_or_else(|| units::MISSING.into(), |value| format!("{sign}{}", text(value)))
 }
 
 /// Share of the time of all GPU work, kernels and copies.
