@@ -76,6 +76,9 @@ impl Store {
     }
 
     pub(super) fn calls(&mut self, calls: &[ApiCall]) {
+        if self.memory.awaits_calls() {
+            self.memory.called(calls);
+        }
         for run in calls.chunk_by(|one, next| (one.process, one.thread) == (next.process, next.thread)) {
             self.calls_of_thread(run);
         }

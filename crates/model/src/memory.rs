@@ -7,7 +7,8 @@ use roctop_ring::record::memory;
 
 use super::fx_hash::FastMap;
 use super::gauges::History;
-use roctop_trace::item::{AgentId, Allocation, Nanos, ProcessId, Span, ThreadId};
+use roctop_trace::item::{AgentId, Allocation, ApiCall, Nanos, OperationId, ProcessId, Span, ThreadId};
+use roctop_trace::site::SiteNumber;
 
 /// Maximum number of individually kept allocations; beyond it, only sums are kept.
 const MAX_ALLOCATIONS: usize = 1 << 20;
@@ -15,8 +16,12 @@ const MAX_PLACES: usize = 4096;
 /// Maximum number of frees that wait for their allocation: threads are read one after another, so the later event may
 /// arrive first.
 const MAX_FREED: usize = 1 << 16;
-/// Number of allocations in a snapshot: the largest.
-const SNAPSHOT_ALLOCATIONS: usize = 200;
+/// Maximum number of allocations in a snapshot: the largest.
+const SNAPSHOT_ALLOCATIONS: usize = 1 << 16;
+/// Maximum number of allocations that wait for the call that made them, and number of calls for which they wait: records of
+/// calls come soon after those of the allocations in them.
+const MAX_WAITING: usize = 1 << 16;
+const MAX_CALLS: u64 = 1 << 16;
 
 /// An allocation that has not been freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +40,49 @@ pub struct LiveAllocation {
     pub address: u64,
     /// Correlation id of the enclosing call, 0 if unknown.
     pub correlation: u64,
+    /// Function of that call, if it was recorded.
+    pub operation: Option<OperationId>,
+    /// Where in the program that call is.
+    pub site: SiteNumber,
+}
+
+/// Allocations that have not been freed of one call site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldBySite {
+    /// Process.
+    pub process: ProcessId,
+    /// Function that allocated, if it is known.
+    pub operation: Option<OperationId>,
+    /// Where in the program it was called.
+    pub site: SiteNumber,
+    /// Number of allocations.
+    pub count: u64,
+    /// Their size, bytes.
+    pub bytes: u64,
+}
+
+/// Sums by call site, largest first.
+pub fn by_site<'a>(held: impl Iterator<Item = &'a LiveAllocation>) -> Vec<HeldBySite> {
+    let mut sums: FastMap<(u32, u32, u16), HeldBySite> = FastMap::default();
+    for held in held {
+        let operation = held.operation.map_or(u32::MAX, |operation| operation.0);
+        let sum = sums
+            .entry((held.process.0, operation, held.site.0))
+            .or_insert(HeldBySite {
+                process: held.process,
+                operation: held.operation,
+                site: held.site,
+                ..HeldBySite::default()
+            });
+        sum.count += 1;
+        sum.bytes = sum.bytes.saturating_add(held.bytes);
+    }
+    let mut sums: Vec<HeldBySite> = sums.into_values().collect();
+    sums.sort_by_key(|sum| {
+        let operation = sum.operation.map(|operation| operation.0);
+        (std::cmp::Reverse(sum.bytes), sum.process.0, operation, sum.site.0)
+    });
+    sums
 }
 
 /// Memory of one agent that one process holds.
@@ -67,6 +115,8 @@ pub struct MemoryValues {
     pub trends: Vec<History>,
     /// The largest allocations that have not been freed, largest first.
     pub held: Vec<LiveAllocation>,
+    /// All of them by call site, largest first.
+    pub sites: Vec<HeldBySite>,
     /// Number of allocations not freed.
     pub count: u64,
     /// Size of these, bytes.
@@ -116,6 +166,11 @@ impl Freed {
 pub(crate) struct Memory {
     held: FastMap<AddressKey, LiveAllocation>,
     freed: Freed,
+    /// Allocations whose call has not been seen, by process and correlation id.
+    waiting: FastMap<(u32, u64), Vec<AddressKey>>,
+    /// The same in the order in which they came, each with the number of calls before.
+    arrived: VecDeque<((u32, u64), u64)>,
+    calls: u64,
     pools: Vec<Pool>,
     trends: Vec<History>,
     values: Option<Arc<MemoryValues>>,
@@ -148,8 +203,12 @@ impl Memory {
                 bytes: allocation.bytes,
                 address: allocation.address,
                 correlation: allocation.correlation,
+                ..LiveAllocation::default()
             };
             self.held.insert(key, held);
+            if allocation.correlation != 0 {
+                self.wait((allocation.process.0, allocation.correlation), key);
+            }
         }
         let Allocation { process, agent, .. } = *allocation;
         let known = self
@@ -184,6 +243,53 @@ impl Memory {
         }
     }
 
+    fn wait(&mut self, call: (u32, u64), key: AddressKey) {
+        self.waiting.entry(call).or_default().push(key);
+        self.arrived.push_back((call, self.calls));
+        self.give_up();
+    }
+
+    /// Whether allocations wait for their calls.
+    pub(crate) fn awaits_calls(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Notes the calls that made allocations.
+    pub(crate) fn called(&mut self, calls: &[ApiCall]) {
+        self.calls += calls.len() as u64;
+        for call in calls {
+            let made = self.waiting.remove(&(call.process.0, call.correlation));
+            for key in made.into_iter().flatten() {
+                if let Some(held) = self
+                    .held
+                    .get_mut(&key)
+                    .filter(|held| held.correlation == call.correlation)
+                {
+                    (held.operation, held.site) = (Some(call.operation), call.site);
+                    self.values = None;
+                }
+            }
+        }
+        self.give_up();
+    }
+
+    /// Forgets those whose call does not come.
+    fn give_up(&mut self) {
+        let is_old = |first: &(_, u64), calls: u64| calls - first.1 > MAX_CALLS;
+        while self
+            .arrived
+            .front()
+            .is_some_and(|first| self.arrived.len() > MAX_WAITING || is_old(first, self.calls))
+        {
+            if let Some((call, _)) = self.arrived.pop_front() {
+                self.waiting.remove(&call);
+            }
+        }
+        if self.waiting.is_empty() {
+            self.arrived.clear();
+        }
+    }
+
     /// Memory part of a snapshot.
     pub(crate) fn values(&mut self) -> Arc<MemoryValues> {
         if let Some(values) = &self.values {
@@ -192,6 +298,7 @@ impl Memory {
         let mut held: Vec<LiveAllocation> = self.held.values().copied().collect();
         let bytes = held.iter().fold(0u64, |sum, held| sum.saturating_add(held.bytes));
         let count = held.len() as u64;
+        let sites = by_site(held.iter());
         let order = |held: &LiveAllocation| (std::cmp::Reverse(held.bytes), held.at, held.address);
         if held.len() > SNAPSHOT_ALLOCATIONS {
             held.select_nth_unstable_by_key(SNAPSHOT_ALLOCATIONS, order);
@@ -202,6 +309,7 @@ impl Memory {
             pools: self.pools.clone(),
             trends: self.trends.clone(),
             held,
+            sites,
             count,
             bytes,
         });
@@ -245,6 +353,54 @@ mod tests {
             assert!(values.held.iter().all(|held| held.at == all[at - 1].span.end));
             assert_eq!(values.pools[0].held, all[at - 1].total, "{order:?} of {at}");
         }
+    }
+
+    #[test]
+    fn sums_by_site_are_of_all_allocations() {
+        let mut store = Memory::default();
+        let count = SNAPSHOT_ALLOCATIONS as u64 + 500;
+        for number in 0..count {
+            let correlation = number / 2 + 1;
+            store.add(&Allocation {
+                correlation,
+                ..record(memory::ALLOCATE, number << 12, 0, number)
+            });
+            if number % 2 == 1 {
+                assert!(store.awaits_calls());
+                let call = ApiCall {
+                    correlation,
+                    operation: OperationId(7),
+                    site: SiteNumber(1 + u16::from(number % 10 == 1)),
+                    ..ApiCall::default()
+                };
+                store.called(&[call]);
+                assert!(!store.awaits_calls());
+            }
+        }
+        let values = store.values();
+        assert_eq!((values.count, values.held.len()), (count, SNAPSHOT_ALLOCATIONS));
+        let sites: Vec<(u16, u64, u64)> = values
+            .sites
+            .iter()
+            .map(|sum| (sum.site.0, sum.count, sum.bytes))
+            .collect();
+        let small = 2 * count.div_ceil(10);
+        let large = count - small;
+        assert_eq!(sites, [(1, large, large * 100), (2, small, small * 100)]);
+        assert!(values.sites.iter().all(|sum| sum.operation == Some(OperationId(7))));
+    }
+
+    #[test]
+    fn allocations_do_not_wait_forever_for_their_call() {
+        let mut store = Memory::default();
+        store.add(&Allocation {
+            correlation: 1 << 40,
+            ..record(memory::ALLOCATE, 0x1000, 100, 10)
+        });
+        let others = vec![ApiCall::default(); 1000];
+        (0..=MAX_CALLS / 1000).for_each(|_| store.called(&others));
+        assert!(!store.awaits_calls() && store.arrived.is_empty());
+        assert_eq!(store.values().sites[0].operation, None);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Memory: what each agent's is held by whom, its peak, and the largest allocations that are not freed.
 
-use std::collections::HashMap;
-
 use ratatui::layout::Rect;
 
 use super::sites::{self, HasSite};
@@ -17,7 +15,7 @@ use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::history::{self, Scale};
 use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
-use roctop_model::memory::{LiveAllocation, Pool};
+use roctop_model::memory::{LiveAllocation, Pool, by_site};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{AgentKind, OperationId};
@@ -42,17 +40,16 @@ fn call(held: &LiveAllocation, scene: &Scene<'_>) -> Option<(LaneKey, Slice)> {
     own.map(|call| (key, call)).next()
 }
 
-fn called(held: &LiveAllocation, scene: &Scene<'_>) -> String {
-    let call = call(held, scene);
-    call.map_or_else(
+fn called(operation: Option<OperationId>, scene: &Scene<'_>) -> String {
+    operation.map_or_else(
         || units::MISSING.into(),
-        |(_, call)| super::api::name(scene, OperationId(call.what)).into(),
+        |operation| super::api::name(scene, operation).into(),
     )
 }
 
 impl HasSite for Row {
     fn site(&self, scene: &Scene<'_>) -> Option<String> {
-        sites::of_slice(scene.snap, &call(&self.0, scene)?.1)
+        sites::label_of(scene.snap, self.0.process, self.0.site)
     }
 }
 
@@ -109,7 +106,7 @@ impl Table for MemoryTable {
             name: "Function",
             width: 0,
             rank: 1,
-            worth: |row, scene| Worth::Text(called(&row.0, scene)),
+            worth: |row, scene| Worth::Text(called(row.0.operation, scene)),
             text: Shown::Plain,
         },
         Column {
@@ -170,7 +167,7 @@ struct HeldSubject<'a> {
 
 impl Subject for HeldSubject<'_> {
     fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(&called(self.held, self.scene)) || test(&place(self.held, self.scene))
+        test(&called(self.held.operation, self.scene)) || test(&place(self.held, self.scene))
     }
     fn value(&self, field: Field) -> Value<'_> {
         let names = &self.scene.snap.names;
@@ -228,9 +225,16 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
 /// The allocations of the list by when they were made, and by the call that made them.
 fn allocated(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row]) {
     let snap = scene.snap;
-    let inner = canvas.frame(area, "Where it comes from", "of the list");
+    let memory = &snap.values.memory;
+    let is_all = scene.ui.filter.is_empty();
+    let right = if is_all { "" } else { "of the list" };
+    let inner = canvas.frame(area, "Where it comes from", right);
     let parts = tiles(inner, 2, 60.max(inner.width / 2));
-    let count = units::counted(rows.len() as u64, "allocation", "allocations");
+    let mut count = units::counted(rows.len() as u64, "allocation", "allocations");
+    if is_all && memory.count > rows.len() as u64 {
+        let all = units::counted(memory.count, "allocation", "allocations");
+        count = format!("the {} largest of {all}", units::grouped(rows.len() as u64));
+    }
     let below = canvas.headed(parts[0], &format!("size of {count} by when it was made"));
     let edge = activity::stretch(snap).end;
     let seconds = |at: u64| (at as f64 - edge as f64) / 1e9;
@@ -249,21 +253,26 @@ fn allocated(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, rows: &[Row
         &axis,
         Role::ApiMemory,
     );
-    let mut calls: HashMap<String, (u64, u64)> = HashMap::new();
-    for row in rows {
-        let sum = calls.entry(called(&row.0, scene)).or_default();
-        *sum = (sum.0 + 1, sum.1.saturating_add(row.0.bytes));
-    }
-    let mut calls: Vec<(String, (u64, u64))> = calls.into_iter().collect();
-    calls.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
-    let most = calls.first().map_or(1, |known| known.1.1.max(1));
-    let below = canvas.headed(parts[1], "by call");
-    for (y, (name, (count, bytes))) in (below.y..below.bottom()).zip(&calls) {
-        let x = canvas.say(below.x + 1, y, &units::fit(name, 24), 24, Role::Text);
-        canvas.right(x + 8, y, &format!("{}×", units::count(*count)), Role::Text);
-        canvas.right(x + 19, y, &units::bytes(*bytes), Role::Text);
+    let listed;
+    let sums = if is_all {
+        &memory.sites
+    } else {
+        listed = by_site(rows.iter().map(|row| &row.0));
+        &listed
+    };
+    let most = sums.first().map_or(1, |known| known.bytes.max(1));
+    let below = canvas.headed(parts[1], "by call and site");
+    let wide = (below.width / 2).max(24);
+    for (y, sum) in (below.y..below.bottom()).zip(sums) {
+        let mut name = called(sum.operation, scene);
+        if let Some(site) = sites::label_of(snap, sum.process, sum.site) {
+            name = format!("{name} {site}");
+        }
+        let x = canvas.say(below.x + 1, y, &units::fit(&name, usize::from(wide)), wide, Role::Text);
+        canvas.right(x + 8, y, &format!("{}×", units::count(sum.count)), Role::Text);
+        canvas.right(x + 19, y, &units::bytes(sum.bytes), Role::Text);
         let room = below.right().saturating_sub(x + 21);
-        let bar = chart::bar(*bytes as f64 / most as f64, usize::from(room));
+        let bar = chart::bar(sum.bytes as f64 / most as f64, usize::from(room));
         canvas.say(x + 20, y, &bar, room, Role::ApiMemory);
     }
 }

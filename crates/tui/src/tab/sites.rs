@@ -255,7 +255,7 @@ fn without_parameters(function: &str, width: usize) -> String {
 }
 
 /// The site of a launch or call in short; none if the collector does not know it.
-fn label_of(snap: &Snapshot, process: ProcessId, number: SiteNumber) -> Option<String> {
+pub(crate) fn label_of(snap: &Snapshot, process: ProcessId, number: SiteNumber) -> Option<String> {
     number
         .is_known()
         .then(|| label(snap, snap.sites.path_of(process, number)))
