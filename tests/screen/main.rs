@@ -8,6 +8,7 @@ mod collectives;
 mod colour;
 mod compare;
 mod counter;
+mod derived;
 mod driven;
 mod filter;
 mod golden;

@@ -293,9 +293,7 @@ pub(crate) fn last_of_operation(snap: &Snapshot, operation: OperationId) -> Opti
 
 fn youngest(snap: &Snapshot, among: impl Fn(LaneKey) -> bool, what: u32) -> Option<(LaneKey, Slice)> {
     let lanes = snap.lanes.iter().filter(|lane| among(lane.key));
-    let last = lanes.filter_map(|lane| {
-        let slice = lane.recent(100_000).find(|slice| slice.what == what)?;
-        Some((lane.key, *slice))
-    });
+    // Slices of several rings are in the lane in reading order.
+    let last = lanes.filter_map(|lane| Some((lane.key, lane.search(Nanos::MAX, false, |slice| slice.what == what)?)));
     last.max_by_key(|found| found.1.span.begin)
 }

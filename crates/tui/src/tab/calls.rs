@@ -1,5 +1,7 @@
 //! Threads by their time in calls, and the last calls one by one.
 
+use std::collections::HashMap;
+
 use super::api::{name, without_hip};
 use super::sites::{self, HasSite};
 use super::wall;
@@ -87,14 +89,21 @@ impl Table for ThreadTable {
         u64::from(row.id.0)
     }
 
-    /// To its last call that waited, else to its last call.
+    /// To the last call of the function in which it waited most, of the calls that memory holds; else to its last call.
     fn target(row: &ThreadRow, scene: &Scene<'_>) -> Target {
         let key = LaneKey::Api(row.id, 0);
         let Some(lane) = scene.snap.lane(key) else {
             return Target::Nowhere("none of its calls is kept in full any more");
         };
-        let waits = |slice: &&Slice| scene.snap.names.blocks(OperationId(slice.what));
-        let last = lane.recent(20_000).find(waits).or_else(|| lane.recent(1).next());
+        let mut waits: HashMap<u32, u64> = HashMap::new();
+        for slice in lane.recent(usize::MAX) {
+            if scene.snap.names.blocks(OperationId(slice.what)) {
+                *waits.entry(slice.what).or_default() += slice.span.duration();
+            }
+        }
+        let most = waits.into_iter().max_by_key(|(what, nanos)| (*nanos, *what));
+        let is_of = |slice: &&Slice| most.is_none_or(|(what, _)| slice.what == what);
+        let last = lane.recent(usize::MAX).find(is_of);
         last.map_or(Target::Nowhere("none of its calls is kept in full any more"), |slice| {
             Target::Slice(key, slice.span.begin)
         })

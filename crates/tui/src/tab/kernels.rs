@@ -25,7 +25,7 @@ use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::Stat;
 use roctop_model::{Lane, LaneKey, Snapshot, kernel_counters};
-use roctop_trace::item::KernelId;
+use roctop_trace::item::{KernelId, Nanos};
 use roctop_trace::units;
 
 pub(crate) struct KernelTable;
@@ -333,13 +333,10 @@ impl Table for KernelTable {
             What::Process(process) => Some(Target::Row(Tab::Processes, Pane::Processes, u64::from(process.0))),
             What::Stream(Some(stream)) => {
                 let own = |lane: &&Arc<Lane>| matches!(lane.key, LaneKey::Stream(_, id) if id == stream);
-                let last = scene
-                    .snap
-                    .lanes
-                    .iter()
-                    .find(own)
-                    .and_then(|lane| Some((lane.key, lane.recent(1).next()?)));
-                last.map(|(key, slice)| Target::Slice(key, slice.span.begin))
+                let lanes = scene.snap.lanes.iter().filter(own);
+                let last = lanes.filter_map(|lane| Some((lane.key, lane.neighbour(Nanos::MAX, false)?.span.begin)));
+                let last = last.max_by_key(|found| found.1);
+                last.map(|(key, begin)| Target::Slice(key, begin))
             }
             _ => None,
         };
