@@ -1,6 +1,8 @@
 //! Derived numbers against SQL: each file of docs/sql defines a list of `roctop ask` as a query over the rocpd export of the same
 //! recording. The query is what is right.
 
+mod ranges;
+
 use crate::kit::demo::{self, roctop};
 use crate::kit::directory::place;
 use crate::kit::made::{Made, make};

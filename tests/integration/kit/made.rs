@@ -8,8 +8,8 @@ use roctop::sysfs::{Metric, Sample};
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::Thread;
 use roctop_ring::record::{
-    Agent, ApiCall, Copy, Counter, CounterValue, Dispatch, Domain, Head, KernelSymbol, Marker, OperationName, PcSample,
-    Queue, Slot, Status, Stream, direction, engine, status,
+    Agent, Allocation, ApiCall, Copy, Counter, CounterValue, Dispatch, Domain, Head, KernelSymbol, Marker,
+    OperationName, PcSample, Queue, Slot, Status, Stream, direction, engine, memory, status,
 };
 use std::path::Path;
 
@@ -59,6 +59,8 @@ pub(crate) struct Made {
     pub(crate) long_every: u64,
     /// The same of copies.
     pub(crate) long_copy_every: u64,
+    /// Seed of ranges at random that nest and cross, in place of the usual ones, and of allocations; 0 for none.
+    pub(crate) ranges: u64,
     /// What the collector says is not recorded.
     pub(crate) incomplete: Option<&'static str>,
 }
@@ -82,6 +84,7 @@ impl Default for Made {
             counters: 0,
             long_every: 0,
             long_copy_every: 0,
+            ranges: 0,
             incomplete: None,
         }
     }
@@ -143,7 +146,12 @@ impl Writer {
 
     /// A range, or a mark when it has no length.
     fn marker(&mut self, thread: u32, tid: u32, times: [u64; 2], own: u64, text: &str) {
-        let payload = Marker::payload(times, own, 0, 0, 0, text.as_bytes());
+        self.range(thread, tid, times, own, [0, 0], text);
+    }
+
+    /// The same of a start/stop range with an id, or of a level.
+    fn range(&mut self, thread: u32, tid: u32, times: [u64; 2], own: u64, [id, level]: [u64; 2], text: &str) {
+        let payload = Marker::payload(times, own, id, 0, level as u16, text.as_bytes());
         let slots = Marker::slots(text.len());
         let kind = if times[0] == times[1] {
             Marker::MARK
@@ -183,6 +191,7 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
     let mut now = BEGIN + made.later;
     let mut step = 0u64;
     let mut queue_free = 0;
+    let mut ranges = Ranges::new(made);
     while counts.records() < made.records {
         let thread = (step % u64::from(made.threads)) as u32;
         let tid = made.pid + thread;
@@ -196,9 +205,16 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
             has_status: 1,
             ..ApiCall::default()
         };
+        if made.ranges > 0 {
+            ranges.allocate(&mut writer, thread, tid, [now + 100, correlation]);
+        }
         writer.record(thread, tid, ApiCall::head(0, Domain::HIP), &call.payload());
         counts.calls += 1;
-        let begin = (now + 1500).max(queue_free) + made.boot_offset;
+        let begin = match made.ranges {
+            0 => (now + 1500).max(queue_free) + made.boot_offset,
+            // Kernels overlap.
+            _ => now + 1500 + ranges.next(3000) + made.boot_offset,
+        };
         let is_long_copy = is_copy && made.long_copy_every > 0 && (step + 1).is_multiple_of(made.long_copy_every);
         let is_long = is_long_copy || made.long_every > 0 && step.is_multiple_of(made.long_every);
         let factor = if is_long { 100 } else { 1 };
@@ -248,7 +264,9 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
             writer.marker(thread, tid, [now, now], 8u64 << 40 | (step + 1), text);
             counts.markers += 1;
         }
-        if step % 100 == 99 {
+        if made.ranges > 0 {
+            counts.markers += ranges.turn(&mut writer, thread, tid, [now + 1000, step + 1]);
+        } else if step % 100 == 99 {
             let text = format!("step {}", step / 100 % 50);
             let own = 7u64 << 40 | (step + 1);
             writer.marker(thread, tid, [now - 50_000, now + 1000], own, &text);
@@ -266,6 +284,111 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
     writer.calibrate(now, made.boot_offset);
     end(writer, made, now);
     counts
+}
+
+/// Ranges at random. The first thread has steps, whose numbers begin again every 40. Each thread has nested ranges and start/stop
+/// ranges across them, with few texts, so that ranges of one text are in one another.
+struct Ranges {
+    state: u64,
+    /// By thread: open ranges of the stack, and started ones.
+    open: Vec<[Vec<(u64, String)>; 2]>,
+    steps: u64,
+    /// Addresses and sizes of allocations that are held.
+    held: Vec<(u64, u64)>,
+    allocations: u64,
+}
+
+impl Ranges {
+    fn new(made: &Made) -> Self {
+        Self {
+            state: made.ranges,
+            open: vec![Default::default(); made.threads as usize],
+            steps: 0,
+            held: Vec::new(),
+            allocations: 0,
+        }
+    }
+
+    fn next(&mut self, most: u64) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.state >> 33) % most
+    }
+
+    /// Text of a range of the stack that begins.
+    fn text(&mut self, thread: u32, depth: usize) -> String {
+        match (depth, thread) {
+            (0, 0) => {
+                self.steps += 1;
+                format!("step {}", (self.steps - 1) % 40)
+            }
+            (0, _) => "load".to_owned(),
+            _ => format!("layer {}", self.next(5)),
+        }
+    }
+
+    /// Begins or ends ranges after a call, at `now`; returns the number of those that ended.
+    fn turn(&mut self, writer: &mut Writer, thread: u32, tid: u32, [now, number]: [u64; 2]) -> u64 {
+        let (mut at, mut ended) = (now, 0);
+        for edge in 0..2 {
+            at += 1 + self.next(200);
+            let own = 7 << 40 | number << 1 | edge;
+            let choice = self.next(10);
+            let [depth, started] = [0, 1].map(|kind| self.open[thread as usize][kind].len());
+            match choice {
+                // Most of the time the first thread is in a step.
+                0..3 if depth < 4 && (depth > 0 || thread == 0 || choice == 0) => {
+                    let text = self.text(thread, depth);
+                    self.open[thread as usize][0].push((at, text));
+                }
+                3..7 => {
+                    if let Some((begin, text)) = self.open[thread as usize][0].pop() {
+                        let level = depth as u64 - 1;
+                        writer.range(thread, tid, [begin, at], own, [0, level], &text);
+                        ended += 1;
+                    }
+                }
+                7 if started < 2 => self.open[thread as usize][1].push((at, format!("request {number}"))),
+                8.. if started > 0 => {
+                    let which = self.next(started as u64) as usize;
+                    let (begin, text) = self.open[thread as usize][1].swap_remove(which);
+                    writer.range(thread, tid, [begin, at], own, [number, 0], &text);
+                    ended += 1;
+                }
+                _ => {}
+            }
+        }
+        ended
+    }
+
+    /// Allocates or frees memory at a time within a call.
+    fn allocate(&mut self, writer: &mut Writer, thread: u32, tid: u32, [at, correlation]: [u64; 2]) {
+        let (operation, address, bytes) = match self.next(12) {
+            0 | 1 => {
+                self.allocations += 1;
+                let (address, bytes) = (self.allocations << 20, 4096 * (1 + self.next(900)));
+                self.held.push((address, bytes));
+                (memory::ALLOCATE, address, bytes)
+            }
+            2 if !self.held.is_empty() => {
+                let which = self.next(self.held.len() as u64) as usize;
+                let (address, bytes) = self.held.swap_remove(which);
+                (memory::FREE, address, bytes)
+            }
+            _ => return,
+        };
+        let record = Allocation {
+            start: at,
+            end: at + 50,
+            correlation,
+            address,
+            bytes,
+            total: self.held.iter().map(|held| held.1).sum(),
+            agent: 1,
+            operation,
+            ..Allocation::default()
+        };
+        writer.record(thread, tid, Allocation::head(0, Domain::NONE), &record.payload());
+    }
 }
 
 fn end(mut writer: Writer, made: &Made, now: u64) {
