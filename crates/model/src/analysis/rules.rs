@@ -7,7 +7,7 @@ use super::host;
 use super::usage::{Usage, has_kernels};
 use crate::names::Class;
 use crate::table::CLASSES;
-use crate::{LaneKey, Snapshot};
+use crate::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{KernelId, Nanos, OperationId, ProcessId, Span, ThreadId};
 use roctop_trace::units;
 
@@ -283,7 +283,8 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
     for lane in snap.lanes.iter() {
         let LaneKey::Api(thread, 0) = lane.key else { continue };
         let blocks = |what: u32| snap.names.blocks(OperationId(what));
-        let (mut waited, mut longest) = (0u64, None::<crate::Slice>);
+        // Time in each function that waits, and its longest call.
+        let mut waits: Vec<(u64, Slice)> = Vec::new();
         // From the latest slice backwards, to the begin of the span or the maximum number of slices.
         let (mut looked, mut since) = (0, stretch.begin);
         for call in lane.recent(most).take_while(|call| call.span.end >= stretch.begin) {
@@ -291,17 +292,25 @@ fn sync(snap: &Snapshot, stretch: Span, out: &mut Vec<Alert>) {
             if looked == most {
                 since = since.max(call.span.begin);
             }
-            if blocks(call.what) {
-                waited = super::usage::clip(call.span, stretch)
-                    .map_or(waited, |part| part.duration().saturating_add(waited));
-                if longest.is_none_or(|known| known.span.duration() < call.span.duration()) {
-                    longest = Some(*call);
+            if !blocks(call.what) {
+                continue;
+            }
+            let nanos = super::usage::clip(call.span, stretch).map_or(0, Span::duration);
+            match waits.iter_mut().find(|known| known.1.what == call.what) {
+                Some(known) => {
+                    known.0 = known.0.saturating_add(nanos);
+                    if known.1.span.duration() < call.span.duration() {
+                        known.1 = *call;
+                    }
                 }
+                None => waits.push((nanos, *call)),
             }
         }
+        let waited = waits.iter().fold(0u64, |sum, known| sum.saturating_add(known.0));
         let looked_at = stretch.end.saturating_sub(since);
         let share = waited as f64 / looked_at.max(1) as f64;
-        let Some(longest) = longest.filter(|_| share > snap.thresholds.sync) else {
+        let most_waited = waits.into_iter().max_by_key(|known| known.0);
+        let Some((_, longest)) = most_waited.filter(|_| share > snap.thresholds.sync) else {
             continue;
         };
         let name = snap
@@ -354,7 +363,7 @@ fn outliers(snap: &Snapshot, out: &mut Vec<Alert>) {
             Some((lane.key, *own.max_by_key(|slice| slice.span.duration())?))
         });
         let longest = longest.max_by_key(|(_, slice)| slice.span.duration());
-        let is_kept = |slice: &crate::Slice| slice.span.duration() == max;
+        let is_kept = |slice: &Slice| slice.span.duration() == max;
         let name = snap.names.kernel(id).map_or("?", |name| &name.short);
         out.push(Alert {
             rule: Rule::Outlier,

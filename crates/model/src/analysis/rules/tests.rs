@@ -180,6 +180,46 @@ fn waits_failures_slow_copies_and_hangs_are_reported() {
     assert_eq!(found[0].0, Rule::Hang, "what went wrong comes first: {found:?}");
 }
 
+#[test]
+fn a_waiting_thread_is_mostly_in_the_call_with_most_waiting_time() {
+    let mut store = store();
+    store.apply(&Item::Operation(Operation {
+        id: OperationId(2),
+        domain: Domain::HIP.0,
+        name: "hipMemcpy".into(),
+    }));
+    let mut call = |operation, begin, nanos| {
+        store.apply(&Item::Api(ApiCall {
+            operation: OperationId(operation),
+            span: Span {
+                begin,
+                end: begin + nanos,
+            },
+            correlation: begin,
+            ..ApiCall::default()
+        }));
+    };
+    // One long copy, and many shorter waits that take twice as long together.
+    call(2, SECOND, 100_000_000);
+    for i in 0..20 {
+        call(
+            0,
+            SECOND + 200_000_000 + i * 20_000_000,
+            if i == 7 { 11_000_000 } else { 10_000_000 },
+        );
+    }
+    store.apply(&Item::Now(SECOND + 600_000_000));
+    let snap = store.snapshot(Fresh::All);
+    let mut alerts = snap.analysis().alerts.iter();
+    let found = alerts.find(|alert| alert.rule == Rule::Sync).expect("it waits");
+    assert!(found.text.ends_with("mostly in hipDeviceSynchronize"), "{}", found.text);
+    assert_eq!(
+        found.evidence,
+        Evidence::Slice(LaneKey::Api(ThreadId(0), 0), SECOND + 340_000_000),
+        "its longest call"
+    );
+}
+
 /// A program that allocates 8 MiB a second, and frees all but `kept` of them; its alerts of growing memory.
 fn growth_of(seconds: u64, kept: impl Fn(u64) -> bool) -> usize {
     let mut store = store();
