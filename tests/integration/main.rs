@@ -14,6 +14,7 @@ mod bad_output;
 mod collectives;
 mod communicator_questions;
 mod counters;
+mod derived;
 mod docs;
 mod doctor_gpu;
 mod drop_in;

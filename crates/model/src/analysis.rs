@@ -26,7 +26,7 @@ pub use self::steps::{Source, Steps};
 pub use self::usage::{Gap, Usage};
 pub use self::verdict::{Cause, Verdict};
 
-use super::Snapshot;
+use super::snapshot::{Mode, Snapshot};
 use roctop_trace::item::Span;
 
 /// Maximum number of slices of all GPUs, or of calls of all threads, per analysis.
@@ -88,8 +88,10 @@ impl Default for Thresholds {
 pub struct Analysis {
     /// Analysed span: the window, or its later part if it has too many slices.
     pub stretch: Span,
-    /// Use of each GPU that had work.
+    /// Use of each GPU that had work, since its first kernel: in a recording over the whole run, else in the window.
     pub usage: Vec<Usage>,
+    /// The same over the whole run.
+    pub whole: Vec<Usage>,
     /// Copy time hidden under kernels, by route, in the order of the snapshot's copies.
     pub overlaps: Vec<Overlap>,
     /// Alerts, most severe first.
@@ -104,6 +106,10 @@ const KINDS: usize = 8;
 /// Lazily computed analysis, because it costs more than the values.
 #[derive(Debug, Default)]
 pub struct Cached {
+    /// Use of each GPU over the whole run, if slices do not show it.
+    idle: Vec<Usage>,
+    /// Maximum number of slices, if it is not [`MAX_SLICES`].
+    most: Option<usize>,
     analysis: OnceLock<Analysis>,
     sources: OnceLock<Vec<Source>>,
     steps: [OnceLock<Steps>; KINDS],
@@ -117,13 +123,20 @@ impl Analysis {
             begin: snap.now.saturating_sub(snap.values.window),
             end: snap.now,
         };
-        let stretch = usage::kept(snap, window, MAX_SLICES);
-        let usage = usage::usage(snap, stretch, snap.thresholds.gap);
+        let stretch = usage::kept(snap, window, snap.values.analysis.most.unwrap_or(MAX_SLICES));
+        let end = usage::usage(snap, stretch, snap.thresholds.gap);
+        let overlaps = overlap::overlaps(snap, stretch, &end);
+        let whole = usage::whole(&snap.values.analysis.idle, &end);
+        let usage = match snap.mode {
+            Mode::Live => end,
+            Mode::Replay => whole.clone(),
+        };
         let alerts = rules::alerts(snap, stretch, &usage);
         Self {
             stretch,
-            overlaps: overlap::overlaps(snap, stretch, &usage),
+            overlaps,
             usage,
+            whole,
             log: alert_log::after(&snap.values.alert_log, &alerts, snap.now),
             alerts,
         }
@@ -131,6 +144,22 @@ impl Analysis {
 }
 
 impl Cached {
+    /// Nothing is computed yet.
+    pub(crate) fn new(idle: Vec<Usage>) -> Self {
+        Self {
+            idle,
+            ..Self::default()
+        }
+    }
+
+    /// For a stretch of time that somebody asks for: all of its slices that are kept.
+    pub(crate) fn of_all() -> Self {
+        Self {
+            most: Some(usize::MAX / 2),
+            ..Self::default()
+        }
+    }
+
     /// The log of alerts, if the analysis was computed.
     pub(crate) fn log(&self) -> Option<&Arc<Vec<LoggedAlert>>> {
         self.analysis.get().map(|analysis| &analysis.log)

@@ -7,6 +7,7 @@ use super::lanes::{keep_at, known_at};
 use super::names::{Internal, Names};
 use super::range_attribution::Work;
 use super::table::{Route, is_untimed};
+use super::union::Stretch;
 use super::{Closed, LATEST, OpenBounds, Store, credible, is_within};
 use roctop_trace::early::Early;
 use roctop_trace::item::{AgentId, Allocation, ApiCall, Copy, Dispatch, Marker, ProcessId, Span, ThreadId};
@@ -154,8 +155,8 @@ impl Store {
                 site: call.site,
                 flags,
             });
-            self.slices += self.lanes[at as usize].add(slices, &mut self.rooms);
-            self.make_room();
+            let added = self.lanes[at as usize].add(slices, &mut self.rooms);
+            self.added(added);
         }
     }
 
@@ -233,9 +234,11 @@ impl Store {
         if !dispatches.iter().any(is_timed) {
             return;
         }
-        let timed = || dispatches.iter().filter(|one| is_timed(one));
-        for dispatch in timed() {
-            self.totals.kernel_time = self.totals.kernel_time.saturating_add(dispatch.span.duration());
+        let timed = dispatches.iter().filter(|one| is_timed(one));
+        let nanos = timed.fold(0u64, |sum, one| sum.saturating_add(one.span.duration()));
+        self.totals.kernel_time = self.totals.kernel_time.saturating_add(nanos);
+        if let Some(agent) = self.agents.get_mut(first.agent.0 as usize) {
+            agent.kernel_time = agent.kernel_time.saturating_add(nanos);
         }
         self.tables.markers.dispatches(dispatches);
         if self.options.timeline {
@@ -264,17 +267,22 @@ impl Store {
             site: dispatch.site,
             flags: dispatch.flags,
         });
-        self.slices += self.lanes[lane as usize].add(slices, &mut self.rooms);
+        let added = self.lanes[lane as usize].add(slices, &mut self.rooms);
         let at = first.agent.0 as usize;
-        let timed = dispatches.iter().filter(|one| is_timed(one));
+        let timed = dispatches
+            .iter()
+            .filter(|one| is_timed(one) && one.span.duration() > 0)
+            .map(|one| Stretch {
+                span: one.span,
+                submit: one.submit,
+            });
         if let Some(agent) = self.agents.get_mut(at)
-            && agent
-                .busy
-                .add(timed.map(|one| one.span).filter(|span| span.duration() > 0))
+            && agent.busy.add(timed)
         {
             self.settle(at);
+            self.settle_gaps(at);
         }
-        self.make_room();
+        self.added(added);
     }
 
     /// Updates the busy time of an agent.
@@ -289,10 +297,10 @@ impl Store {
         let shared = state.shared;
         match shared.and_then(|shared| self.shared_gpus.get_mut(shared as usize)) {
             Some(shared) => state.busy.settle(|piece| {
-                drawn.lane.add_time(piece, 0, true);
+                drawn.lane.add_time(piece.span, 0, true);
                 shared.pieces.push(piece);
             }),
-            None => state.busy.settle(|piece| drawn.lane.add_time(piece, 0, true)),
+            None => state.busy.settle(|piece| drawn.lane.add_time(piece.span, 0, true)),
         }
         if let Some(shared) = shared {
             self.settle_shared(shared);
@@ -358,6 +366,7 @@ impl Store {
             site: copy.site,
             flags: copy.flags,
         };
+        self.copied(copy);
         self.slice(LaneKey::Copies(copy.direction), slice);
         self.tables.markers.copy(copy);
     }

@@ -92,8 +92,8 @@ impl Store {
     pub(super) fn slice(&mut self, key: LaneKey, slice: Slice) {
         if slice.span.end > 0 && self.options.timeline {
             let at = self.lane_id(key);
-            self.slices += self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
-            self.make_room();
+            let added = self.lanes[at as usize].add(std::iter::once(slice), &mut self.rooms);
+            self.added(added);
         }
     }
 
@@ -115,9 +115,19 @@ impl Store {
         }
     }
 
+    /// Counts slices that were added, and makes room for them.
+    pub(super) fn added(&mut self, count: usize) {
+        self.slices += count;
+        self.unexplained += count;
+        self.make_room();
+    }
+
     /// Forgets slices if there are too many: those beyond the minimum age, and if there are none, the oldest of the
     /// fuller lanes.
     pub(super) fn make_room(&mut self) {
+        if self.slices > self.options.slices {
+            self.explain_in_time();
+        }
         while self.slices > self.options.slices {
             let before = self.now.saturating_sub(self.options.keep);
             let mut gone = 0;

@@ -16,6 +16,7 @@ pub mod event_calls;
 mod fx_hash;
 pub mod gauges;
 mod histogram_delta;
+mod idle;
 pub mod job;
 pub mod kernel_counters;
 mod kernels;
@@ -211,6 +212,9 @@ struct AgentState {
     dispatches: u64,
     /// Lane of its busy time.
     lane: u32,
+    idle: idle::Account,
+    /// Sum of the durations of its kernels, ns.
+    kernel_time: u64,
     /// Whether it has had work, and the index of its shared GPU if other processes use it too.
     is_used: bool,
     shared: Option<u32>,
@@ -263,6 +267,11 @@ pub struct Store {
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
     slices: usize,
+    /// Whether it has a stretch of time only: nobody asks it for the idle time of the run.
+    is_part: bool,
+    /// Slices that came since long gaps were explained, and when that was.
+    unexplained: usize,
+    explained_at: Nanos,
     /// Most slices that were kept at [`Store::uses`].
     most_slices: usize,
     rooms: Rooms,
@@ -549,6 +558,11 @@ impl Store {
         let mut count = 0;
         for span in spans {
             count += 1;
+            // A viewer that came late counts from the first record that it sees.
+            if self.options.origin.is_some() && span.end > 0 && (self.counted_from == 0 || span.end < self.counted_from)
+            {
+                self.counted_from = span.end;
+            }
             // Threads are read one after another: the earliest record may arrive late.
             if span.begin > 0 && self.origin.is_none_or(|origin| span.begin < origin) {
                 self.began(span.begin);
@@ -705,6 +719,18 @@ impl Store {
     /// Records are counted from `at` on: earlier ones did not come here.
     pub const fn count_from(&mut self, at: Nanos) {
         self.counted_from = at;
+    }
+
+    /// From when on records are counted; 0 from the begin. What came before a late viewer's first record is the program's
+    /// start, if it is short.
+    fn counted_from(&self) -> Nanos {
+        const START: Nanos = 1_000_000_000;
+        let began = self.options.origin.unwrap_or(0);
+        if self.counted_from > began.saturating_add(START) {
+            self.counted_from
+        } else {
+            0
+        }
     }
 
     fn open_now(&self) -> Vec<Arc<Open>> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::analysis::Cached;
 use super::lane::{LaneKey, Slice};
 use super::shared_gpu::SharedState;
 use super::snapshot::{KernelRow, Snapshot, Values};
@@ -48,10 +49,9 @@ impl Narrowing {
             keep: u64::MAX,
             ..Options::default()
         };
-        Self {
-            store: Store::new(options),
-            window,
-        }
+        let mut store = Store::new(options);
+        store.is_part = true;
+        Self { store, window }
     }
 
     /// With the kernel names that the user has set.
@@ -339,7 +339,7 @@ impl Snapshot {
     pub fn analysed(&self, window: Span) -> Self {
         let values = Values {
             window: window.duration(),
-            analysis: Arc::default(),
+            analysis: Arc::new(Cached::of_all()),
             alert_log: Arc::default(),
             ..(*self.values).clone()
         };

@@ -36,7 +36,7 @@ impl Store {
             self.alert_log = log.clone();
         }
         Values {
-            counted_from: self.counted_from,
+            counted_from: self.counted_from(),
             at: self.now,
             window: self.window(),
             agents: self.agent_rows(),
@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// The previous analysis while it is recent: it costs more than all other values.
-    fn analysis(&self) -> Arc<Cached> {
+    fn analysis(&mut self) -> Arc<Cached> {
         let is_young = |values: &Values| {
             let is_same = values.totals == self.totals;
             let each = if is_same && self.open_now().is_empty() {
@@ -165,12 +165,16 @@ impl Store {
             values.at / each == self.now / each && is_as_whole && (self.ended().is_none() || is_same)
         };
         let known = self.values.as_ref().filter(|values| is_young(values));
-        known.map_or_else(Arc::default, |values| values.analysis.clone())
+        match known {
+            Some(values) => values.analysis.clone(),
+            None => Arc::new(Cached::new(self.idle_rows())),
+        }
     }
 
     /// Length of the window for shares; in a recording, the whole run.
     fn window(&self) -> u64 {
-        let elapsed = self.now.saturating_sub(self.origin.unwrap_or(self.now));
+        let begin = self.origin.unwrap_or(self.now).max(self.counted_from());
+        let elapsed = self.now.saturating_sub(begin);
         if self.options.mode == Mode::Replay {
             elapsed
         } else {

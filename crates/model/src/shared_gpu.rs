@@ -1,10 +1,11 @@
 //! GPUs that several processes use: time with work of any process, and their copies by route, summed.
 
+use super::idle::Account;
 use super::lane::LaneKey;
 use super::table::Route;
-use super::union::Union;
+use super::union::{Stretch, Union};
 use super::{AgentState, Store};
-use roctop_trace::item::{AgentId, AgentKind, Span};
+use roctop_trace::item::{AgentId, AgentKind};
 
 /// A shared GPU.
 #[derive(Debug, Default)]
@@ -12,10 +13,11 @@ pub(super) struct SharedState {
     pub(super) agent: AgentId,
     /// Time with a kernel of any process.
     pub(super) busy: Union,
+    pub(super) idle: Account,
     /// Lane of the busy time.
     lane: u32,
     /// Reused buffer for new spans of that time.
-    pub(super) pieces: Vec<Span>,
+    pub(super) pieces: Vec<Stretch>,
 }
 
 impl SharedState {
@@ -23,6 +25,7 @@ impl SharedState {
     pub(super) fn of(agent: AgentId) -> Self {
         Self {
             agent,
+            busy: Union::with_gaps(),
             lane: u32::MAX,
             ..Self::default()
         }
@@ -88,6 +91,7 @@ impl Store {
     fn share(&mut self, first: AgentId, second: AgentId) -> u32 {
         let at = first.0 as usize;
         self.settle(at);
+        self.settle_gaps(at);
         let agent = std::sync::Arc::make_mut(&mut self.names).share([first, second]);
         let lane = self.lane_id(LaneKey::Agent(agent));
         if let Some(&own) = self.lane_ids.get(&LaneKey::Agent(first)) {
@@ -98,6 +102,7 @@ impl Store {
         self.shared_gpus.push(SharedState {
             agent,
             busy: self.agents[at].busy.union().clone(),
+            idle: self.agents[at].idle.clone(),
             lane,
             pieces: Vec::new(),
         });
@@ -116,7 +121,7 @@ impl Store {
         state.lane = number;
         drawn.is_changed = true;
         for piece in state.pieces.drain(..) {
-            state.busy.add(piece, |fresh| drawn.lane.add_time(fresh, 0, true));
+            state.busy.add(piece, |fresh| drawn.lane.add_time(fresh.span, 0, true));
         }
     }
 
@@ -179,7 +184,7 @@ mod tests {
     use super::*;
     use crate::{Fresh, Options};
     use roctop_ring::record::{direction, engine};
-    use roctop_trace::item::{Agent, Copy, Dispatch, Item, Process, ProcessId, StreamId};
+    use roctop_trace::item::{Agent, Copy, Dispatch, Item, Process, ProcessId, Span, StreamId};
 
     /// Four ranks on one GPU, in order of appearance: 0, 3, 1, 2.
     fn ranks() -> Store {

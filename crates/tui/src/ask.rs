@@ -407,10 +407,25 @@ impl Asking<'_> {
         }
         self.list(Pane::Gaps, &[], &|_| true);
         self.stretches();
-        let stretch = self.snap.analysis().stretch;
-        let wanted = asked.unwrap_or(self.answer.window.span);
-        self.answer.window.asked = (stretch != wanted).then_some(wanted);
-        self.answer.window.span = stretch;
+        let analysis = self.snap.analysis();
+        let rows = &analysis.whole;
+        if let Some(wanted) = asked {
+            let stretch = analysis.stretch;
+            if stretch != wanted {
+                self.answer.window.asked = Some(wanted);
+                self.answer.basis = Basis::Kept;
+            }
+            self.answer.window.span = stretch;
+        }
+        let starts = rows.iter().filter(|row| row.start_up > 0 && asked.is_none());
+        let starts = starts.map(|row| {
+            let (gpu, start) = (self.snap.names.agent_label(row.agent), units::duration(row.start_up));
+            format!("{gpu} ran its first kernel after {start}: the time before is start-up, not idle")
+        });
+        self.answer.notes.extend(starts);
+        if rows.iter().any(|row| row.is_estimated) {
+            self.answer.basis = Basis::Kept;
+        }
         let least = units::duration(self.snap.thresholds.gap);
         self.note(format!(
             "neither kernel nor copy for {least} or more; at most the 100 longest"

@@ -61,6 +61,8 @@ pub(crate) struct Made {
     pub(crate) long_copy_every: u64,
     /// Seed of ranges at random that nest and cross, in place of the usual ones, and of allocations; 0 for none.
     pub(crate) ranges: u64,
+    /// Before every such step the host pauses, each time for another time of up to 20 ms; 0 for never.
+    pub(crate) pause_every: u64,
     /// What the collector says is not recorded.
     pub(crate) incomplete: Option<&'static str>,
 }
@@ -85,6 +87,7 @@ impl Default for Made {
             long_every: 0,
             long_copy_every: 0,
             ranges: 0,
+            pause_every: 0,
             incomplete: None,
         }
     }
@@ -193,6 +196,9 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
     let mut queue_free = 0;
     let mut ranges = Ranges::new(made);
     while counts.records() < made.records {
+        if made.pause_every > 0 && step % made.pause_every == made.pause_every - 1 {
+            now += step.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 20_000_000;
+        }
         let thread = (step % u64::from(made.threads)) as u32;
         let tid = made.pid + thread;
         let correlation = (u64::from(thread) + 1) << 40 | (step + 1);

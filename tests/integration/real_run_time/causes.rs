@@ -40,6 +40,8 @@ struct Run {
     usage: Usage,
     /// Time without kernels.
     idle: Spans,
+    /// When the program began.
+    origin: u64,
     recorded: Recorded,
 }
 
@@ -69,7 +71,12 @@ impl Run {
         let idle = cut(&stretch, &kernels(&recorded, 0), false);
         assert_eq!(usage.verdict.nanos, usage.stretch.duration() - usage.compute);
         println!("{mode}: {:?}", usage.verdict.words(&snap));
-        Some(Self { usage, idle, recorded })
+        Some(Self {
+            usage,
+            idle,
+            origin: snap.origin,
+            recorded,
+        })
     }
 
     /// Spans in which the thread did this.
@@ -129,30 +136,23 @@ impl Run {
         cut(&copies, &self.submissions(), true)
     }
 
-    /// Time before the first kernel.
-    fn before(&self) -> Spans {
-        let first = kernels(&self.recorded, 0).iter().map(|span| span.0).min();
-        vec![(0, first.unwrap_or(0))]
-    }
-
-    /// Asserts that start-up has the share of the time before the first kernel.
+    /// Asserts that the time before the first kernel of the log is start-up, and nothing else is.
     fn check_start(&self) {
-        let before = sum(&cut(&self.idle, &self.before(), true));
+        let first = kernels(&self.recorded, 0).iter().map(|span| span.0).min();
+        assert_eq!(Some(self.usage.stretch.begin), first);
+        assert_eq!(self.usage.start_up, self.usage.stretch.begin - self.origin);
         let found = self.usage.verdict.share_of(|cause| cause == Cause::StartUp);
-        self.compare(100.0 * found, 100.0 * before as f64 / sum(&self.idle) as f64);
+        assert!(found == 0.0, "{:?}", self.usage.verdict);
     }
 
-    /// Asserts that the causes that `is` accepts have the share that `spans` have of the time without kernels after the
-    /// first one: on a busy machine the run-time takes long to start. Some of the time has this cause.
+    /// Asserts that the causes that `is` accepts have the share that `spans` have of the time without kernels. Some of the time
+    /// has this cause.
     fn check(&self, spans: &Spans, is: impl Fn(Cause) -> bool) {
-        let idle = cut(&self.idle, &self.before(), false);
-        let time = sum(&cut(&idle, spans, true));
+        let time = sum(&cut(&self.idle, spans, true));
         assert!(time >= LEAST, "the program had this cause for {time} ns only");
-        let verdict = &self.usage.verdict;
-        let after = 1.0 - verdict.share_of(|cause| cause == Cause::StartUp);
         self.compare(
-            100.0 * verdict.share_of(is) / after,
-            100.0 * time as f64 / sum(&idle) as f64,
+            100.0 * self.usage.verdict.share_of(is),
+            100.0 * time as f64 / sum(&self.idle) as f64,
         );
     }
 

@@ -165,11 +165,16 @@ fn hang(snap: &Snapshot, out: &mut Vec<Alert>) {
 }
 
 fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
+    // Records were not counted from the first on: less than a window says nothing about the program.
+    let counted = snap.now.saturating_sub(snap.values.counted_from);
+    if snap.values.counted_from > 0 && snap.is_running() && counted <= snap.values.window {
+        return;
+    }
     let (name, limits) = (snap.names.agent_label(row.agent), &snap.thresholds);
     let lane = LaneKey::Agent(row.agent);
     let share = row.share(row.idle);
     let Some(longest) = row.gaps.first() else { return };
-    let host = host::during(snap, longest);
+    let host = longest.host(snap);
     let doing = host::doing(snap, &host, longest.span);
     let at = units::timestamp_short(longest.span.begin.saturating_sub(snap.origin));
     if share > limits.idle {
@@ -177,7 +182,8 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
             rule: Rule::Idle,
             about: row.agent.0,
             text: format!(
-                "{name} idle {} % of the last {}, {}",
+                "{name} idle {}{} % of the last {}, {}",
+                if row.is_estimated { "≈" } else { "" },
                 units::percent(share),
                 units::duration(row.stretch.duration()),
                 units::counted(row.gap_count, "gap", "gaps")
@@ -216,7 +222,7 @@ fn idle(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
 
 fn launch(snap: &Snapshot, row: &Usage, out: &mut Vec<Alert>) {
     let (name, limits) = (snap.names.agent_label(row.agent), &snap.thresholds);
-    let share = row.share(row.starving);
+    let share = row.starving_share();
     let stretch = Evidence::Stretch(LaneKey::Agent(row.agent), row.stretch);
     let evidence = || greatest_kernel(snap, row.agent).map_or(stretch, Evidence::Kernel);
     if share > limits.launch {

@@ -4,18 +4,19 @@ use std::rc::Rc;
 
 use roctop_ring::record::engine;
 
+use super::host::{self, Host};
 use super::overlap;
 use super::verdict::{self, Sharing, Verdict};
 use crate::{FastMap, LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, AgentKind, Dispatch, Nanos, QueueId, Span, StreamId};
 
 /// Maximum number of gaps per GPU: the longest are kept.
-const MAX_GAPS: usize = 200;
+pub(crate) const MAX_GAPS: usize = 200;
 /// Maximum wait for the next launch; a longer one is a gap, ns.
 const MAX_LAUNCH_WAIT: u64 = 1_000_000;
 
 /// A span in which a GPU neither ran a kernel nor copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gap {
     /// The GPU.
     pub agent: AgentId,
@@ -23,6 +24,51 @@ pub struct Gap {
     pub span: Span,
     /// Lane and slice of the kernel that ended it; `None` if a copy ended it or it still lasts.
     pub next: Option<(LaneKey, Slice)>,
+    /// Its causes.
+    pub verdict: Verdict,
+    /// What the host did, if slices of that time may be gone.
+    host: Option<Host>,
+}
+
+impl Gap {
+    /// A gap whose causes are not known.
+    pub fn new(agent: AgentId, span: Span, next: Option<(LaneKey, Slice)>) -> Self {
+        Self {
+            agent,
+            span,
+            next,
+            ..Self::default()
+        }
+    }
+
+    /// A gap with what is found out about it now.
+    pub(crate) fn explained(
+        snap: &Snapshot,
+        agent: AgentId,
+        span: Span,
+        next: Option<(LaneKey, Slice)>,
+        verdict: Verdict,
+    ) -> Self {
+        let new = Self {
+            verdict,
+            ..Self::new(agent, span, next)
+        };
+        Self {
+            host: Some(host::during(snap, &new)),
+            ..new
+        }
+    }
+
+    /// What the host did in it.
+    pub fn host(&self, snap: &Snapshot) -> Host {
+        self.host.unwrap_or_else(|| host::during(snap, self))
+    }
+}
+
+/// Keeps the longest gaps, longest first.
+pub(crate) fn keep_longest(gaps: &mut Vec<Gap>) {
+    gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.span.duration()), gap.span.begin));
+    gaps.truncate(MAX_GAPS);
 }
 
 /// Use of one GPU during a span.
@@ -43,7 +89,7 @@ pub struct Usage {
     /// Time with neither, ns.
     pub idle: u64,
     /// Spans with at least one kernel.
-    pub(super) computing: Vec<Span>,
+    pub(crate) computing: Vec<Span>,
     /// Sum of kernel durations, ns; exceeds `compute` if kernels ran concurrently.
     pub kernel_time: u64,
     /// Number of kernels that began in the span.
@@ -54,10 +100,14 @@ pub struct Usage {
     pub starved: u64,
     /// Time in which at least one stream waited for a launch and no kernel ran, ns.
     pub starving: u64,
+    /// Span in which kernels and waits of streams were counted: all of it, or its end.
+    pub counted: Span,
+    /// Whether work came too late to be counted exactly.
+    pub is_estimated: bool,
+    /// Time before the first kernel, ns; it is not part of the span.
+    pub start_up: u64,
     /// Gaps beyond the threshold, longest first.
     pub gaps: Vec<Gap>,
-    /// Causes of each of them, in the same order.
-    pub gap_verdicts: Vec<Verdict>,
     /// Number of all gaps.
     pub gap_count: u64,
     /// Longest idle time, ns.
@@ -76,8 +126,26 @@ impl Usage {
 
     /// Causes of one of its gaps.
     pub fn verdict_of(&self, gap: Span) -> Option<&Verdict> {
-        let at = self.gaps.iter().position(|known| known.span == gap)?;
-        self.gap_verdicts.get(at)
+        let known = self.gaps.iter().find(|known| known.span == gap)?;
+        Some(&known.verdict)
+    }
+
+    /// Share of the time in which streams waited for launches.
+    pub fn starving_share(&self) -> f64 {
+        self.starving as f64 / self.counted.duration().max(1) as f64
+    }
+
+    /// The use over a longer time, with what only its end shows.
+    fn with_end(self, end: &Self) -> Self {
+        Self {
+            kernels: end.kernels,
+            short: end.short,
+            starved: end.starved,
+            starving: end.starving,
+            counted: end.counted,
+            sharing: end.sharing.clone(),
+            ..self
+        }
     }
 
     /// Mean number of concurrent kernels while any ran.
@@ -163,8 +231,59 @@ pub fn usage(snap: &Snapshot, stretch: Span, least_gap: u64) -> Vec<Usage> {
         .collect()
 }
 
-fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64, events: &Rc<verdict::Events>) -> Usage {
+/// Use over the whole run: `whole` if that is known, else that of `end`, which has all slices then.
+pub(super) fn whole(whole: &[Usage], end: &[Usage]) -> Vec<Usage> {
+    if whole.is_empty() {
+        return end.to_vec();
+    }
+    let rows = whole
+        .iter()
+        .map(|row| match end.iter().find(|end| end.agent == row.agent) {
+            Some(end) => row.clone().with_end(end),
+            None => row.clone(),
+        });
+    rows.collect()
+}
+
+/// Time before the first kernel, ns. It is not known if records before were not counted.
+pub(crate) fn start_up(snap: &Snapshot, first: Nanos) -> u64 {
+    if snap.values.counted_from > 0 {
+        0
+    } else {
+        first.saturating_sub(snap.origin)
+    }
+}
+
+/// Begin of the first kernel of a GPU.
+fn first_kernel(snap: &Snapshot, agents: &[AgentId]) -> Option<Nanos> {
+    let own = snap.lanes.iter().filter(|lane| is_kernel_lane(lane.key, agents));
+    own.map(|lane| lane.first).min()
+}
+
+/// Whether a lane has kernels of a GPU.
+fn is_kernel_lane(key: LaneKey, agents: &[AgentId]) -> bool {
+    matches!(key, LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) if agents.contains(&agent))
+}
+
+/// The kernel of a GPU that begins at a moment.
+pub(crate) fn kernel_at(snap: &Snapshot, agents: &[AgentId], at: Nanos) -> Option<(LaneKey, Slice)> {
+    let mut lanes = snap.lanes.iter().filter(|lane| is_kernel_lane(lane.key, agents));
+    lanes.find_map(|lane| {
+        let next = lane.neighbour(at.saturating_sub(1), true)?;
+        (next.span.begin == at).then_some((lane.key, next))
+    })
+}
+
+fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, window: Span, least_gap: u64, events: &Rc<verdict::Events>) -> Usage {
+    // What was before the first kernel belongs to the start.
+    let first = first_kernel(snap, &agents).unwrap_or(window.begin);
+    let stretch = Span {
+        begin: first.clamp(window.begin, window.end),
+        end: window.end,
+    };
     let mut usage = Usage {
+        counted: stretch,
+        start_up: start_up(snap, first),
         agent: agents
             .first()
             .map(|&agent| snap.names.gpu_of(agent))
@@ -176,11 +295,7 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64, 
     let mut lanes: Vec<(LaneKey, Vec<Slice>)> = Vec::new();
     let mut waits: Vec<Span> = Vec::new();
     for lane in snap.lanes.iter() {
-        let is_own = match lane.key {
-            LaneKey::Stream(of, _) | LaneKey::Queue(of, _) => agents.contains(&of),
-            _ => false,
-        };
-        if !is_own {
+        if !is_kernel_lane(lane.key, &agents) {
             continue;
         }
         let slices = lane
@@ -225,7 +340,7 @@ fn of_gpu(snap: &Snapshot, agents: Vec<AgentId>, stretch: Span, least_gap: u64, 
     let mut work = verdict::Work::new(snap, &agents, stretch, lanes, own, events.clone());
     usage.verdict = work.of_stretch(stretch, &compute);
     gaps(&mut usage, &both, &kernels, least_gap);
-    usage.gap_verdicts = work.of_gaps(&usage.gaps);
+    work.explain_gaps(&mut usage.gaps);
     usage.computing = compute;
     usage.agents = agents;
     usage
@@ -241,7 +356,7 @@ pub(super) fn is_copy_of(snap: &Snapshot, agents: &[AgentId], copy: &Slice) -> b
 }
 
 /// Incomplete work of a GPU: a span by lane, from its submission or the end of the work before it.
-fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
+pub(crate) fn running(snap: &Snapshot, agents: &[AgentId], stretch: Span) -> Vec<Span> {
     if !snap.is_running() {
         return Vec::new();
     }
@@ -307,14 +422,9 @@ fn gaps(usage: &mut Usage, busy: &[Span], kernels: &[(LaneKey, Slice)], least: u
             .get(at)
             .filter(|(_, slice)| slice.span.begin == gap.end)
             .copied();
-        usage.gaps.push(Gap {
-            agent: usage.agent,
-            span: gap,
-            next,
-        });
+        usage.gaps.push(Gap::new(usage.agent, gap, next));
     }
-    usage.gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
-    usage.gaps.truncate(MAX_GAPS);
+    keep_longest(&mut usage.gaps);
 }
 
 /// Activity in a time range.
@@ -506,7 +616,10 @@ mod tests {
             let snap = store.snapshot(Fresh::All);
             let rows = usage(&snap, stretch, 1);
             let row = rows.iter().find(|row| row.agent == AgentId(1)).expect("it had work");
-            let count = |test: &dyn Fn(usize) -> bool| (0..LENGTH).filter(|&at| test(at)).count() as u64;
+            // What is before the first kernel belongs to the start.
+            let first = (0..LENGTH).find(|&at| kernel[at] > 0).expect("a kernel");
+            let count = |test: &dyn Fn(usize) -> bool| (first..LENGTH).filter(|&at| test(at)).count() as u64;
+            assert_eq!(row.stretch.begin, BEGIN + first as u64);
             assert_eq!(row.compute, count(&|at| kernel[at] > 0));
             assert_eq!(row.copy, count(&|at| copy[at]));
             assert_eq!(row.overlap, count(&|at| kernel[at] > 0 && copy[at]));

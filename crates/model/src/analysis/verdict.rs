@@ -12,7 +12,7 @@ use roctop_ring::record::direction;
 use std::rc::Rc;
 
 use self::dependency::Dependencies;
-pub(super) use self::dependency::Events;
+pub(crate) use self::dependency::Events;
 use self::launcher::{Doing, Launchers};
 use super::usage::{Gap, clip, has_kernels};
 use crate::{FastMap, LaneKey, Slice, Snapshot};
@@ -20,7 +20,10 @@ use roctop_trace::item::{AgentId, Nanos, QueueId, Span, ThreadId};
 use roctop_trace::units;
 
 /// Maximum time between the cause's end and the kernel's begin that still belongs to the cause, ns.
-const MAX_LATENCY: u64 = 100_000;
+pub(crate) const MAX_LATENCY: u64 = 100_000;
+
+/// Maximum number of causes of a time; further ones count as unknown.
+const MAX_PARTS: usize = 256;
 
 /// Why a GPU ran no kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +143,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn add(&mut self, cause: Cause, nanos: u64, is_estimated: bool) {
+    pub(crate) fn add(&mut self, cause: Cause, nanos: u64, is_estimated: bool) {
         if nanos == 0 {
             return;
         }
@@ -151,19 +154,35 @@ impl Verdict {
             is_estimated,
             longest: nanos,
         };
-        match self.parts.iter_mut().find(|known| known.cause.is_same(cause)) {
-            Some(known) => {
-                known.nanos += nanos;
-                known.is_estimated |= is_estimated;
-                if nanos > known.longest {
-                    (known.cause, known.longest) = (cause, nanos);
+        self.merge(part);
+    }
+
+    fn merge(&mut self, part: Part) {
+        match self.parts.iter().position(|known| known.cause.is_same(part.cause)) {
+            Some(at) => {
+                let known = &mut self.parts[at];
+                known.nanos += part.nanos;
+                known.is_estimated |= part.is_estimated;
+                if part.longest > known.longest {
+                    (known.cause, known.longest) = (part.cause, part.longest);
                 }
             }
+            // Streams may come without end.
+            None if self.parts.len() >= MAX_PARTS && part.cause != Cause::Unknown => self.merge(Part {
+                cause: Cause::Unknown,
+                ..part
+            }),
             None => self.parts.push(part),
         }
     }
 
-    fn sort(&mut self) {
+    /// Adds the causes of another time.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.nanos += other.nanos;
+        other.parts.iter().for_each(|part| self.merge(*part));
+    }
+
+    pub(crate) fn sort(&mut self) {
         self.parts.sort_by_key(|part| std::cmp::Reverse(part.nanos));
     }
 
@@ -250,7 +269,7 @@ impl<'a> Work<'a> {
     }
 
     /// As [`Work::new`], for a span alone.
-    fn around(snap: &'a Snapshot, agents: &'a [AgentId], span: Span) -> Self {
+    fn around(snap: &'a Snapshot, agents: &'a [AgentId], span: Span, events: Rc<Events>) -> Self {
         let touching = |lane: &crate::Lane| lane.slices(span.begin, span.end, super::MAX_SLICES).unwrap_or_default();
         let of_gpu = |key: LaneKey| match key {
             LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => agents.contains(&agent),
@@ -268,8 +287,9 @@ impl<'a> Work<'a> {
             .filter(|copy| super::usage::is_copy_of(snap, agents, copy))
             .collect();
         copies.sort_by_key(|copy| copy.span.begin);
-        let events = Rc::new(Events::new(snap, span));
-        Self::new(snap, agents, span, kernels.collect(), copies, events)
+        let mut work = Self::new(snap, agents, span, kernels.collect(), copies, events);
+        work.launchers.with_readings_beside();
+        work
     }
 
     /// Adds the causes of a span without kernels. Spans come in order.
@@ -454,18 +474,17 @@ impl<'a> Work<'a> {
         verdict
     }
 
-    /// Causes of each gap.
-    pub(super) fn of_gaps(&mut self, gaps: &[Gap]) -> Vec<Verdict> {
+    /// Finds the causes of each gap.
+    pub(super) fn explain_gaps(&mut self, gaps: &mut [Gap]) {
         let mut order: Vec<usize> = (0..gaps.len()).collect();
         order.sort_by_key(|&at| gaps[at].span.begin);
         self.ahead.fill(0);
         self.copying = 0;
-        let mut verdicts = vec![Verdict::default(); gaps.len()];
         for at in order {
-            self.explain(gaps[at].span, &mut verdicts[at]);
-            verdicts[at].sort();
+            let gap = &mut gaps[at];
+            self.explain(gap.span, &mut gap.verdict);
+            gap.verdict.sort();
         }
-        verdicts
     }
 
     /// The thread that launched the last kernel before a span.
@@ -482,8 +501,13 @@ impl<'a> Work<'a> {
 pub fn of_gap(snap: &Snapshot, agent: AgentId, gap: Span) -> Verdict {
     let members = snap.names.members(agent);
     let agents = if members.is_empty() { vec![agent] } else { members };
+    of_span(snap, &agents, gap, Rc::new(Events::new(snap, gap)))
+}
+
+/// Causes of one gap of the agents of a GPU.
+pub(crate) fn of_span(snap: &Snapshot, agents: &[AgentId], gap: Span, events: Rc<Events>) -> Verdict {
     let mut verdict = Verdict::default();
-    Work::around(snap, &agents, gap).explain(gap, &mut verdict);
+    Work::around(snap, agents, gap, events).explain(gap, &mut verdict);
     verdict.sort();
     verdict
 }

@@ -101,6 +101,14 @@ pub(super) fn status(asking: &mut Asking<'_>) {
                 Cell::Number(busy)
             },
         ),
+        (
+            "Idle_ns",
+            Unit::Nanos,
+            match snap.analysis().whole.as_slice() {
+                [] => Cell::None,
+                rows => count(rows.iter().map(|row| row.idle).sum()),
+            },
+        ),
         ("Dispatches", Unit::Count, count(totals.dispatches)),
         ("Kernel_ns", Unit::Nanos, count(totals.kernel_time)),
         ("Copies", Unit::Count, count(totals.copies)),

@@ -27,14 +27,15 @@ const MAX_CAUSES: usize = 4;
 /// Shares of the stretch that was looked at: compute, copies, both at once, neither.
 pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) {
     let analysis = scene.snap.analysis();
-    let of = units::duration(analysis.stretch.duration());
-    let window = scene.snap.values.window;
-    let why = if analysis.stretch.duration() < window {
-        format!(" of {}: too many slices before", units::duration(window))
-    } else {
-        String::new()
-    };
-    let inner = canvas.frame(area, "Busy and idle", &format!("of the last {of}{why}"));
+    let longest = analysis.whole.iter().max_by_key(|row| row.stretch.duration());
+    let of = longest.map_or_else(String::new, |row| {
+        let of = units::duration(row.stretch.duration());
+        match row.start_up {
+            0 => format!("of {of}"),
+            start_up => format!("of {of} after {} of start-up", units::duration(start_up)),
+        }
+    });
+    let inner = canvas.frame(area, "Busy and idle", &of);
     let wide = inner.width >= 100;
     let head = [
         "COMPUTE",
@@ -60,14 +61,15 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
     if inner.height == 0 {
         return;
     }
-    if analysis.usage.is_empty() {
+    if analysis.whole.is_empty() {
         return canvas.empty(inner, &super::why_empty(scene, "kernel on any GPU", 0));
     }
     let title = if wide { "NO KERNEL BECAUSE" } else { "" };
     let text = format!("{:<6} {}{title}", "GPU", words(head));
     canvas.say(inner.x + 1, inner.y, &text, inner.width.saturating_sub(1), Role::Head);
-    for (i, row) in analysis.usage.iter().take(inner.height as usize - 1).enumerate() {
-        let share = |nanos: u64| format!("{} %", units::percent(row.share(nanos)));
+    for (i, row) in analysis.whole.iter().take(inner.height as usize - 1).enumerate() {
+        let sign = if row.is_estimated { "≈" } else { "" };
+        let share = |nanos: u64| format!("{sign}{} %", units::percent(row.share(nanos)));
         let is_idle = row.share(row.idle) > scene.snap.thresholds.idle;
         let is_long = row.longest > scene.snap.thresholds.long_gap;
         let text = format!(
@@ -82,7 +84,7 @@ pub(crate) fn breakdown(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) 
                 &marked(units::duration(row.longest), is_long),
                 &row.concurrency()
                     .map_or_else(|| units::MISSING.into(), |many| format!("{many:.2}")),
-                &share(row.starving),
+                &format!("{} %", units::percent(row.starving_share())),
             ])
         );
         let role = if is_idle || is_long { Role::Warn } else { Role::Text };

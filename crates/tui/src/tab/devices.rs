@@ -296,7 +296,7 @@ impl Table for DeviceTable {
 
     /// To its longest gap.
     fn target(row: &Row, scene: &Scene<'_>) -> Target {
-        let usage = scene.snap.analysis().usage.iter().find(|usage| {
+        let usage = scene.snap.analysis().whole.iter().find(|usage| {
             row.agent
                 .is_some_and(|agent| usage.agent == agent || usage.agents.contains(&agent))
         });

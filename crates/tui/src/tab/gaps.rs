@@ -18,7 +18,6 @@ const MAX_GAPS: usize = 100;
 pub(crate) struct Row {
     gap: Gap,
     host: host::Host,
-    verdict: Verdict,
 }
 
 pub(crate) struct GapTable;
@@ -28,7 +27,7 @@ pub(crate) fn title(scene: &Scene<'_>) -> String {
     let least = units::duration(scene.snap.thresholds.gap);
     let kept = passing(scene).len();
     if kept > MAX_GAPS && scene.ui.filter.is_empty() {
-        let all: u64 = scene.snap.analysis().usage.iter().map(|usage| usage.gap_count).sum();
+        let all: u64 = scene.snap.analysis().whole.iter().map(|usage| usage.gap_count).sum();
         return format!("longest {MAX_GAPS} of {all}, {least} or more");
     }
     if kept > MAX_GAPS {
@@ -43,11 +42,10 @@ pub(crate) fn longest_call(scene: &Scene<'_>, host: &host::Host) -> String {
     name.unwrap_or_else(|| "outside of calls".into())
 }
 
-/// Gaps that pass the filter, with their causes.
-fn passing<'a>(scene: &Scene<'a>) -> Vec<(Gap, &'a Verdict)> {
-    let usage = scene.snap.analysis().usage.iter();
-    let gaps = usage.flat_map(|usage| usage.gaps.iter().copied().zip(&usage.gap_verdicts));
-    gaps.filter(|(gap, _)| scene.ui.filter.accepts(&GapSubject { gap, scene }))
+/// Gaps that pass the filter.
+fn passing<'a>(scene: &Scene<'a>) -> Vec<&'a Gap> {
+    let gaps = scene.snap.analysis().whole.iter().flat_map(|usage| &usage.gaps);
+    gaps.filter(|gap| scene.ui.filter.accepts(&GapSubject { gap, scene }))
         .collect()
 }
 
@@ -100,8 +98,8 @@ impl Table for GapTable {
             name: "Cause",
             width: 24,
             rank: 0,
-            worth: |row, scene| Worth::Text(row.verdict.words(scene.snap).join(", ")),
-            text: Shown::Own(|row, scene, width| units::fit(&causes(scene, &row.verdict, width), width)),
+            worth: |row, scene| Worth::Text(row.gap.verdict.words(scene.snap).join(", ")),
+            text: Shown::Own(|row, scene, width| units::fit(&causes(scene, &row.gap.verdict, width), width)),
         },
         Column {
             title: "HOST WAS",
@@ -143,17 +141,16 @@ impl Table for GapTable {
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let snap = scene.snap;
         let mut gaps = passing(scene);
-        gaps.sort_by_key(|(gap, _)| std::cmp::Reverse(gap.span.duration()));
-        let with_host = gaps.into_iter().take(MAX_GAPS).map(|(gap, verdict)| Row {
-            host: host::during(snap, &gap),
-            gap,
-            verdict: verdict.clone(),
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span.duration()));
+        let with_host = gaps.into_iter().take(MAX_GAPS).map(|gap| Row {
+            host: gap.host(snap),
+            gap: gap.clone(),
         });
         with_host.collect()
     }
 
     fn all(scene: &Scene<'_>) -> usize {
-        scene.snap.analysis().usage.iter().map(|usage| usage.gaps.len()).sum()
+        scene.snap.analysis().whole.iter().map(|usage| usage.gaps.len()).sum()
     }
 
     fn hint(_: &Scene<'_>) -> Option<&'static str> {

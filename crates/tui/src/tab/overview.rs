@@ -225,7 +225,11 @@ fn causes(scene: &Scene<'_>, row: &AgentRow, columns: usize) -> String {
     }
     let first = usage.verdict.words(scene.snap);
     let first = first.first().map_or(0, |words| units::width(words));
-    let heads = heads(share, usage.stretch.duration(), scene.snap.values.window);
+    let heads = heads(
+        share,
+        usage.stretch.duration() + usage.start_up,
+        scene.snap.values.window,
+    );
     // The causes matter more than what the bar beside them shows.
     let fits = |head: &&String| units::width(head) + first + 2 <= columns;
     let head = heads.iter().find(fits).unwrap_or(&heads[heads.len() - 1]);

@@ -237,7 +237,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
     };
     // The kernel that ended it says which thread it waited for.
     let next = Track::OnAgent(agent).neighbour(snap, gap.end.saturating_sub(1), Direction::On);
-    let host = host::during(snap, &Gap { agent, span: gap, next });
+    let host = host::during(snap, &Gap::new(agent, gap, next));
     let thread = host.thread.map(|thread| snap.names.thread_label(thread));
     let thread = thread.unwrap_or_default();
     let did = match host.call {
@@ -248,7 +248,7 @@ fn idle(scene: &Scene<'_>, gap: Span) -> Vec<Line> {
         ),
         None => format!("host {thread} was outside of calls"),
     };
-    let usage = snap.analysis().usage.iter();
+    let usage = snap.analysis().whole.iter();
     let known = usage
         .filter(|usage| usage.agent == agent)
         .find_map(|usage| usage.verdict_of(gap));

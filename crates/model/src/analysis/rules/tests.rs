@@ -181,7 +181,53 @@ fn waits_failures_slow_copies_and_hangs_are_reported() {
 }
 
 #[test]
-fn a_waiting_thread_is_mostly_in_the_call_with_most_waiting_time() {
+fn a_viewer_that_comes_late_begins_with_its_first_record() {
+    let begin = 52 * SECOND;
+    let mut store = Store::new(Options {
+        origin: Some(SECOND),
+        ..Options::default()
+    });
+    store.apply(&Item::Agent(Agent {
+        id: AgentId(1),
+        name: "gfx942".into(),
+        ..Agent::default()
+    }));
+    let mut idles = |tenths: std::ops::Range<u64>| {
+        for tenth in tenths {
+            let at = begin + tenth * SECOND / 10;
+            store.apply(&dispatch(at, SECOND / 25, at - 1000));
+            store.apply(&Item::Now(at + SECOND / 10));
+        }
+        let snap = store.snapshot(Fresh::All);
+        let found: Vec<Rule> = snap.analysis().alerts.iter().map(|alert| alert.rule).collect();
+        (snap, found)
+    };
+    let (snap, found) = idles(0..30);
+    assert_eq!(snap.values.window, 3 * SECOND - SECOND / 25, "since its first record");
+    assert_eq!(snap.values.counted_from, begin + SECOND / 25);
+    let whole = &snap.analysis().whole[0];
+    assert_eq!((whole.stretch.begin, whole.start_up), (begin, 0));
+    assert_eq!(whole.share(whole.idle), 0.6, "40 of 100 ms are busy");
+    assert!(!found.contains(&Rule::Idle) && !found.contains(&Rule::Gap), "{found:?}");
+    let (_, found) = idles(30..120);
+    assert!(found.contains(&Rule::Idle), "a whole window was seen: {found:?}");
+}
+
+#[test]
+fn start_up_is_no_alert() {
+    let mut store = store();
+    // The run-time starts for five seconds, and the program runs for one.
+    for i in 0..100 {
+        let begin = 6 * SECOND + i * 10_000_000;
+        store.apply(&dispatch(begin, 9_000_000, begin - 1000));
+    }
+    store.apply(&Item::Now(7 * SECOND));
+    let found = rules(&mut store);
+    assert!(!has(&found, Rule::Idle) && !has(&found, Rule::Gap), "{found:?}");
+}
+
+#[test]
+fn a_waiting_thread_is_mostly_where_it_waits_most() {
     let mut store = store();
     store.apply(&Item::Operation(Operation {
         id: OperationId(2),

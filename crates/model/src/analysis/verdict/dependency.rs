@@ -23,7 +23,7 @@ pub(super) struct Wait {
 type Lanes = Vec<(LaneKey, Vec<Slice>)>;
 
 /// Calls that record events or wait for them, before the end of a span.
-pub(in crate::analysis) struct Events {
+pub(crate) struct Events {
     /// Waits by process and stream, in order of time.
     waits: FastMap<(u32, u32), Vec<EventCall>>,
     /// Records by process and event, in order of time.
@@ -42,7 +42,7 @@ pub(super) struct Dependencies<'a> {
 }
 
 impl Events {
-    pub(in crate::analysis) fn new(snap: &Snapshot, stretch: Span) -> Self {
+    pub(crate) fn new(snap: &Snapshot, stretch: Span) -> Self {
         let mut waits: FastMap<_, Vec<EventCall>> = FastMap::default();
         let mut records: FastMap<_, Vec<EventCall>> = FastMap::default();
         let from = stretch.begin.saturating_sub(BEFORE);

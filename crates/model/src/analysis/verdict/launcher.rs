@@ -9,6 +9,9 @@ use roctop_trace::item::{AgentId, OperationId, Span, ThreadId, ThreadTime};
 /// Maximum time before the first and after the last reading for which the nearest share holds, ns.
 const MAX_BEYOND: u64 = 300_000_000;
 
+/// Maximum number of calls around a gap for which readings beside it are used.
+const MAX_NEAR: usize = 4096;
+
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
@@ -43,6 +46,8 @@ struct Launcher {
 pub(super) struct Launchers<'a> {
     snap: &'a Snapshot,
     stretch: Span,
+    /// Time on either side of which readings are used, ns.
+    margin: u64,
     threads: FastMap<u32, Launcher>,
     /// Kernels of all lanes, by lane, once they are looked up.
     kernels: Option<Vec<(LaneKey, Vec<Slice>)>>,
@@ -55,10 +60,16 @@ impl<'a> Launchers<'a> {
         Self {
             snap,
             stretch,
+            margin: 0,
             threads: FastMap::default(),
             kernels: None,
             by_calls: None,
         }
+    }
+
+    /// With the readings beside the stretch: one shorter than the time between two has none of its own.
+    pub(super) const fn with_readings_beside(&mut self) {
+        self.margin = 2 * MAX_BEYOND;
     }
 
     /// Passes what a thread does in a piece: (what, ns, whether it is an estimate).
@@ -69,11 +80,11 @@ impl<'a> Launchers<'a> {
         piece: Span,
         mut pass: impl FnMut(Doing, u64, bool),
     ) {
-        let (snap, stretch) = (self.snap, self.stretch);
+        let (snap, stretch, margin) = (self.snap, self.stretch, self.margin);
         let launcher = self
             .threads
             .entry(thread.0)
-            .or_insert_with(|| Launcher::new(snap, thread, stretch));
+            .or_insert_with(|| Launcher::new(snap, thread, stretch, margin));
         let at = launcher.calls.partition_point(|call| call.span.end <= piece.begin);
         let calls = launcher.calls[at..]
             .iter()
@@ -162,9 +173,18 @@ impl<'a> Launchers<'a> {
 }
 
 impl Launcher {
-    fn new(snap: &Snapshot, thread: ThreadId, stretch: Span) -> Self {
+    fn new(snap: &Snapshot, thread: ThreadId, stretch: Span, margin: u64) -> Self {
         let Some(lane) = snap.lane(LaneKey::Api(thread, 0)) else {
             return Self::default();
+        };
+        let wide = Span {
+            begin: stretch.begin.saturating_sub(margin),
+            end: stretch.end.saturating_add(margin),
+        };
+        let stretch = if lane.has_slices(wide.begin, wide.end, MAX_NEAR) {
+            wide
+        } else {
+            stretch
         };
         // The latest part of which all calls are kept.
         let mut since = stretch.begin;
