@@ -135,6 +135,9 @@ pub fn export_files(options: &cli::Export) -> Result<u8> {
     );
     let progress = Progress::new();
     let (mut collected, replay) = collect(&whole, options.range, &place, &progress)?;
+    if choice.filter.asks_for_rows() {
+        collected.rows = Some(export::collect::rows(&whole, options.range, &progress)?);
+    }
     let formats: Vec<export::Format> = options.format.iter().map(|format| (*format).into()).collect();
     if formats.iter().any(|format| format.has_call_paths()) || asks_for_sites(&choice.filter) {
         crate::sites::name(&mut collected.run.sites);

@@ -20,6 +20,7 @@ mod doctor_gpu;
 mod drop_in;
 mod drop_in_install;
 mod export;
+mod filters;
 mod gauges;
 mod hostile_recording;
 mod hostile_text;

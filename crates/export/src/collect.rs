@@ -7,6 +7,7 @@ use super::sort::{Entry, Sorted, Sorter};
 use super::texts::Texts;
 use super::workspace::Workspace;
 use roctop_model::collectives::Collectives;
+use roctop_model::{Fresh, Mode, Options, Snapshot, Store};
 use roctop_ring::record::{engine, memory};
 use roctop_source::progress::Progress;
 use roctop_source::recording::{Merged, Replay};
@@ -93,6 +94,8 @@ pub struct Collected {
     pub first: Nanos,
     /// Origin of time ranges.
     pub beginning: Nanos,
+    /// Rows that the records belong to, if the filter compares numbers of whole rows.
+    pub rows: Option<Arc<Snapshot>>,
 }
 
 /// Collects items.
@@ -244,8 +247,38 @@ impl Collector {
             texts: self.texts,
             first: if first == Nanos::MAX { 0 } else { first },
             beginning: 0,
+            rows: None,
         })
     }
+}
+
+/// A range of time after the beginning.
+fn span_of(range: Option<(Nanos, Nanos)>, beginning: Option<Nanos>) -> Option<Span> {
+    range.zip(beginning).map(|((from, to), begin)| Span {
+        begin: begin.saturating_add(from),
+        end: begin.saturating_add(to),
+    })
+}
+
+/// The rows that what [`collect`] collects belongs to, for filters on numbers of whole rows.
+///
+/// Errors: a recording cannot be read.
+pub fn rows(
+    whole: &Merged<'_>,
+    range: Option<(Nanos, Nanos)>,
+    progress: &Progress,
+) -> crate::error::Result<Arc<Snapshot>> {
+    let mut store = Store::new(Options {
+        mode: Mode::Replay,
+        timeline: false,
+        ..Options::default()
+    });
+    progress.begin("counting", whole.bytes());
+    let span = span_of(range, whole.beginning()?);
+    whole.by_kind(span, &mut |bytes| progress.add(bytes), &mut |output| {
+        store.take(&output.decoded());
+    })?;
+    Ok(store.snapshot(Fresh::All))
 }
 
 /// Collects everything in the recordings; with `range`, only what may overlap that time after their begin.
@@ -259,10 +292,7 @@ pub fn collect(
 ) -> crate::error::Result<(Collected, Replay)> {
     let begin = whole.span()?.map(|span| span.begin);
     let beginning = whole.beginning()?;
-    let span = range.zip(beginning).map(|((from, to), begin)| Span {
-        begin: begin.saturating_add(from),
-        end: begin.saturating_add(to),
-    });
+    let span = span_of(range, beginning);
     let mut collector = Collector::new(place);
     progress.begin("reading", whole.bytes());
     let mut read = |bytes| progress.add(bytes);

@@ -40,7 +40,6 @@ mod site_time;
 mod sort;
 pub mod stats;
 mod steps;
-mod subject;
 pub mod summary;
 mod texts;
 pub mod view;
@@ -55,6 +54,7 @@ pub use files::{own_word, prepare_directory, write_atomic};
 use hosts::Hosts;
 use options::Choice;
 pub use options::Format;
+use roctop_model::Names;
 use roctop_source::progress::Progress;
 use roctop_trace::item::Process;
 use stats::Domain;
@@ -111,14 +111,22 @@ pub struct Sums {
 pub fn write(job: &Job<'_>) -> Result<Written> {
     let mut written = Written::default();
     let mut taken = HashSet::new();
+    let choice = job.choice;
+    // Names are looked up by filters alone.
+    let names = if choice.filter.is_empty() {
+        Names::default()
+    } else {
+        job.collected.run.names(&choice.aliases)
+    };
     let source = view::Source {
+        names: &names,
         collected: job.collected,
         nodes: job.nodes,
         facts: job.facts,
         place: job.place,
     };
     let mut shared = parquet::SharedFiles::new(job.progress);
-    view::each(&source, job.choice, &mut |view| {
+    view::each(&source, choice, &mut |view| {
         let stem = free_stem(&mut taken, &(job.stem)(view.process), view.process.pid);
         let domains = if job.sums || job.choice.stats {
             stats::domains(view)?

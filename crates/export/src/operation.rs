@@ -1,16 +1,6 @@
 //! Names of copy and memory operations, by rocprofiler-sdk's numbers.
 
-use roctop_ring::record::{direction, memory};
-use roctop_trace::item::Copy;
-
-/// Directions of copies, by rocprofiler-sdk's operation number.
-pub const DIRECTIONS: [&str; 5] = [
-    "MEMORY_COPY_NONE",
-    "MEMORY_COPY_HOST_TO_HOST",
-    "MEMORY_COPY_HOST_TO_DEVICE",
-    "MEMORY_COPY_DEVICE_TO_HOST",
-    "MEMORY_COPY_DEVICE_TO_DEVICE",
-];
+use roctop_ring::record::memory;
 
 /// Memory operations, by rocprofiler-sdk's number.
 pub const ALLOCATIONS: [&str; 5] = [
@@ -37,15 +27,4 @@ pub const fn is_free(operation: u16) -> bool {
 /// Name of a number; the first name for an unknown number.
 pub fn name<'a>(names: &[&'a str], number: u16) -> &'a str {
     names.get(usize::from(number)).unwrap_or(&names[0])
-}
-
-/// Index of a copy's direction in [`DIRECTIONS`].
-pub const fn direction_number(copy: &Copy) -> usize {
-    match copy.direction {
-        direction::H2H => 1,
-        direction::H2D => 2,
-        direction::D2H => 3,
-        direction::D2D | direction::FILL => 4,
-        _ => 0,
-    }
 }

@@ -52,6 +52,20 @@ pub struct Mark {
     pub call: Option<OperationId>,
 }
 
+impl Mark {
+    /// The call, if it is neither mark nor range.
+    pub(crate) fn made_by(&self) -> Option<ApiCall> {
+        Some(ApiCall {
+            process: self.process,
+            thread: self.thread,
+            operation: self.call?,
+            span: self.span,
+            correlation: self.correlation,
+            ..ApiCall::default()
+        })
+    }
+}
+
 impl Deref for Mark {
     type Target = Marker;
 

@@ -1,5 +1,6 @@
 //! Named entities and totals of a run. The record lists are filled in tests only.
 
+use roctop_model::Names;
 use roctop_model::collectives::CommunicatorRow;
 use roctop_model::sites::Sites;
 use roctop_ring::level::Step;
@@ -7,8 +8,9 @@ use roctop_ring::record::status;
 use roctop_source::sysfs::Sample;
 use roctop_trace::item::{
     Agent, Allocation, ApiCall, Copy, CounterInfo, CounterInstances, CounterValue, Dispatch, Exit, Item, Kernel,
-    LossReason, Lost, Marker, Nanos, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
+    LossReason, Lost, Marker, Nanos, NodeId, Operation, Process, ProcessId, Queue, Scratch, Stream, Thread,
 };
+use roctop_trace::kernel_name::Aliases;
 use roctop_trace::pc_sampling;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub struct Run {
     pub kernels: Vec<Kernel>,
     /// Operations, by dense id.
     pub operations: Vec<Operation>,
+    /// Numbers of the machines' GPUs, by node.
+    pub gpus: BTreeMap<NodeId, u32>,
     /// Marker texts, by dense id.
     pub texts: Vec<Arc<str>>,
     /// Communicators of all processes, by index.
@@ -107,6 +111,7 @@ impl Run {
             Item::PcSample(sample) => self.pc_samples.push(sample),
             Item::Site(process, fact) => self.sites.add(process, &fact),
             Item::Status { process, code, text } if code == status::INCOMPLETE => self.incomplete.push((process, text)),
+            Item::Device(device) => _ = self.gpus.insert(device.node, device.number),
             Item::Open(_)
             | Item::Transfer(_)
             | Item::EventCall(_)
@@ -116,13 +121,30 @@ impl Run {
             | Item::Status { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }
-            | Item::Device(_)
             | Item::Counter(_)
             | Item::Sampling(_)
             | Item::Count(_)
             | Item::Output(_)
             | Item::Now(_) => {}
         }
+    }
+
+    /// The names of all of it, as the screen has them; without texts of markers.
+    pub fn names(&self, aliases: &Aliases) -> Names {
+        let mut names = Names::default();
+        self.processes.iter().cloned().for_each(|one| names.put_process(one));
+        self.gpus
+            .iter()
+            .for_each(|(node, number)| names.put_gpu(*node, *number));
+        self.agents.iter().cloned().for_each(|one| names.put_agent(one));
+        self.queues.iter().for_each(|one| names.put_queue(*one));
+        self.streams.iter().cloned().for_each(|one| names.put_stream(one));
+        self.threads.iter().cloned().for_each(|one| names.put_thread(one));
+        self.operations.iter().cloned().for_each(|one| names.put_operation(one));
+        for kernel in &self.kernels {
+            names.put_kernel(kernel.clone(), aliases.of(&kernel.name, &kernel.mangled));
+        }
+        names
     }
 
     /// What is missing of a process: its collector's reports, its losses, and those of the recording as a whole.

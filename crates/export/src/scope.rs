@@ -13,6 +13,7 @@ use super::options::{Choice, Layout};
 use super::run::Run;
 use super::texts::Texts;
 use super::workspace::Workspace;
+use roctop_model::Names;
 use roctop_trace::item::{Dispatch, Process, ProcessId, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::site::SiteNumber;
 use roctop_trace::topology::Node;
@@ -26,6 +27,8 @@ pub struct Source<'a> {
     pub collected: &'a Collected,
     /// Driver topology of each host.
     pub nodes: &'a Hosts,
+    /// Names, for the filter.
+    pub names: &'a Names,
     /// Facts that only exports contain.
     pub facts: &'a Facts,
     /// Where it sorts, and on how many threads.
@@ -65,6 +68,7 @@ impl<'a> Scope<'a> {
             nodes,
             facts,
             place,
+            ..
         } = *source;
         let mut scope = Self {
             run: &collected.run,

@@ -15,9 +15,10 @@ use super::pc_samples::Samples;
 use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
 use super::sort::{Chunks, Iter, Sorted, Sorter};
-use super::subject::{AllocationSubject, CallSubject, CopySubject, DispatchSubject, MarkerSubject, ScratchSubject};
 use super::workspace::Workspace;
 use crate::error::Result;
+use roctop_model::query::Filter;
+use roctop_model::subject::{Context, Record};
 use roctop_trace::item::{Process, ProcessId, Span};
 use std::collections::HashSet;
 use std::io;
@@ -67,13 +68,26 @@ impl<'a> View<'a> {
         // Of calls and ranges nothing was read that does not belong to the time range or to its work.
         let in_periods = |span: Span| scope.is_in_periods(span);
         let filter = &choice.filter;
+        let context = Context {
+            names: source.names,
+            sites: Some(&source.collected.run.sites),
+            rows: source.collected.rows.as_deref(),
+        };
+        let passes = |record: Record<'_>| filter.is_empty() || filter.accepts(&record.with(context));
         let tests = RowFilter {
-            call: &|row| in_periods(row.record.span) && filter.accepts(&CallSubject(&scope, row)),
-            marker: &|row| in_periods(row.record.span) && filter.accepts(&MarkerSubject(&scope, row)),
-            dispatch: &|row| within(row.record.span) && filter.accepts(&DispatchSubject(&scope, row)),
-            copy: &|row| within(row.record.span) && filter.accepts(&CopySubject(&scope, row)),
-            allocation: &|row| within(row.record.span) && filter.accepts(&AllocationSubject(&scope, row, row.site)),
-            scratch: &|row| within(row.record.span) && filter.accepts(&ScratchSubject(&scope, row, row.site)),
+            call: &|row| in_periods(row.record.span) && passes(Record::Call(&row.record)),
+            marker: &|row| {
+                let mark = &row.record;
+                let passes = || match mark.made_by() {
+                    Some(call) => passes(Record::Call(&call)),
+                    None => passes(Record::Marker(&mark.marker, &scope.message(mark))),
+                };
+                in_periods(mark.span) && passes()
+            },
+            dispatch: &|row| within(row.record.span) && passes(Record::Kernel(&row.record)),
+            copy: &|row| within(row.record.span) && passes(Record::Copy(&row.record)),
+            allocation: &|row| within(row.record.span) && passes(Record::Allocation(&row.record, row.site)),
+            scratch: &|row| within(row.record.span) && passes(Record::Scratch(&row.record, row.site)),
         };
         let wanted = nesting::Wanted {
             process: process.id,
@@ -82,7 +96,7 @@ impl<'a> View<'a> {
             rename: choice.rename,
         };
         let rows = nesting::rows(source.collected, events, wanted, &tests, source.place)?;
-        let parts = parts_of(process.id, parts, source.place)?;
+        let parts = parts_of(process.id, parts, filter, source.place)?;
         let mut view = Self {
             parts,
             scope,
@@ -133,17 +147,18 @@ impl<'a> View<'a> {
 /// Memory for the parts of a process, bytes.
 const PART_BUFFER_BYTES: usize = 16 << 20;
 
-/// The parts of this process; those of processes before it are passed over.
+/// The parts of this process that pass the filter; those of processes before it are passed over.
 fn parts_of(
     process: ProcessId,
     parts: &mut Peekable<Iter<'_, PartRow>>,
+    filter: &Filter,
     place: &Workspace,
 ) -> io::Result<Sorted<PartRow>> {
     let mut own = Sorter::new(place, PART_BUFFER_BYTES);
     let is_near = |row: &io::Result<PartRow>| row.as_ref().map_or(true, |row| row.process <= process);
     while let Some(row) = parts.next_if(is_near) {
         let row = row?;
-        if row.process == process {
+        if row.process == process && filter.accepts_text(row.operation.name()) {
             own.put(row)?;
         }
     }

@@ -43,6 +43,7 @@ mod shared_gpu;
 pub mod sites;
 pub mod snapshot;
 pub mod stats;
+pub mod subject;
 pub mod table;
 pub mod tally;
 pub mod thread_times;

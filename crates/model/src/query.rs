@@ -233,6 +233,17 @@ impl Filter {
         self.expr.as_ref().and_then(|expr| expr.test(subject)).unwrap_or(true)
     }
 
+    /// Whether an item is what the filter asks for. Unlike in a list, which shows what the filter says nothing about, a term
+    /// that does not apply to the item is not true, nor is its opposite.
+    pub fn selects(&self, subject: &dyn Subject) -> bool {
+        self.expr.as_ref().is_none_or(|expr| expr.holds(subject) == Some(true))
+    }
+
+    /// Whether [`Self::selects`] may be true of an item that has only these fields, and no counters.
+    pub fn may_select(&self, has: impl Fn(Field) -> bool + Copy) -> bool {
+        self.expr.as_ref().is_none_or(|expr| expr.outcomes(has).0)
+    }
+
     /// Whether any term compares names.
     pub fn has_names(&self) -> bool {
         self.expr.as_ref().is_some_and(Expr::has_names)
@@ -241,6 +252,11 @@ impl Filter {
     /// Whether all terms compare names.
     pub fn names_only(&self) -> bool {
         self.expr.as_ref().is_none_or(Expr::names_only)
+    }
+
+    /// Whether any term compares a number of whole rows, or a counter's mean over a row.
+    pub fn asks_for_rows(&self) -> bool {
+        self.expr.as_ref().is_some_and(Expr::asks_for_rows)
     }
 
     /// Whether an item that is only a text passes.
@@ -273,6 +289,16 @@ impl Expr {
         }
     }
 
+    fn asks_for_rows(&self) -> bool {
+        match self {
+            Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::asks_for_rows),
+            Self::Not(inner) => inner.asks_for_rows(),
+            Self::Counter(..) => true,
+            Self::Number(field, ..) | Self::Text(field, ..) => field.is_of_row(),
+            Self::Name(_) | Self::Known(_) => false,
+        }
+    }
+
     fn names_only(&self) -> bool {
         match self {
             Self::Or(parts) | Self::And(parts) => parts.iter().all(Self::names_only),
@@ -280,6 +306,39 @@ impl Expr {
             Self::Name(_) => true,
             Self::Known(_) | Self::Number(..) | Self::Counter(..) => false,
             Self::Text(field, ..) => *field == Field::Name,
+        }
+    }
+
+    /// The same as [`Self::test`], but a term that does not apply leaves open what it is joined with by "and".
+    fn holds(&self, subject: &dyn Subject) -> Option<bool> {
+        match self {
+            Self::Or(parts) => join_strictly(parts.iter().map(|part| part.holds(subject)), true),
+            Self::And(parts) => join_strictly(parts.iter().map(|part| part.holds(subject)), false),
+            Self::Not(inner) => inner.holds(subject).map(|yes| !yes),
+            _ => self.test(subject),
+        }
+    }
+
+    /// Whether it may hold, and whether its opposite may, for an item with these fields.
+    fn outcomes(&self, has: impl Fn(Field) -> bool + Copy) -> (bool, bool) {
+        let both = |applies: bool| (applies, applies);
+        match self {
+            Self::And(parts) => {
+                let each = parts.iter().map(|part| part.outcomes(has));
+                each.fold((true, false), |(holds, fails), part| (holds && part.0, fails || part.1))
+            }
+            Self::Or(parts) => {
+                let each = parts.iter().map(|part| part.outcomes(has));
+                each.fold((false, true), |(holds, fails), part| (holds || part.0, fails && part.1))
+            }
+            Self::Not(inner) => {
+                let (holds, fails) = inner.outcomes(has);
+                (fails, holds)
+            }
+            Self::Known(yes) => (*yes, !*yes),
+            Self::Name(_) => both(has(Field::Name)),
+            Self::Number(field, ..) | Self::Text(field, ..) => both(has(*field)),
+            Self::Counter(..) => both(false),
         }
     }
 
@@ -315,6 +374,19 @@ impl Expr {
             },
         }
     }
+}
+
+/// The first part equal to `decisive` decides; without one, a part that does not apply leaves it open.
+fn join_strictly(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
+    let mut found = Some(!decisive);
+    for part in parts {
+        match part {
+            Some(part) if part == decisive => return Some(decisive),
+            None => found = None,
+            Some(_) => {}
+        }
+    }
+    found
 }
 
 /// The first part equal to `decisive` decides; parts that do not apply are skipped.
@@ -412,6 +484,26 @@ mod tests {
         ] {
             assert!(!passes(no), "{no}");
         }
+    }
+
+    #[test]
+    fn what_is_selected_has_what_the_filter_asks_for() {
+        let selects = |source: &str| Filter::parse(source).unwrap().selects(&Kernel);
+        for yes in [
+            "",
+            "gemm",
+            "gemm dur>1ms",
+            "gemm | bytes>1",
+            "!(memset & bytes>1)",
+            "bytes>1 | dir=h2d",
+        ] {
+            assert!(selects(yes), "{yes}");
+        }
+        // They pass in a list.
+        for no in ["bytes>1", "!(bytes>1)", "gemm bytes>1", "err=0 | bytes>1"] {
+            assert!(!selects(no) && passes(no), "{no}");
+        }
+        assert!(!selects("!(gemm bytes>1)"));
     }
 
     #[test]

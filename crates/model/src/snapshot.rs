@@ -260,13 +260,13 @@ pub struct Values {
     pub window: u64,
     /// Sums of each kernel by second.
     pub seconds: Seconds,
-    /// Kernels, unsorted.
+    /// Kernels, by id.
     pub kernels: Arc<Vec<KernelRow>>,
     /// Copy routes, unsorted.
     pub copies: Arc<Vec<CopyStat>>,
     /// Sums of the routes to GPUs that processes share.
     pub copy_sums: Arc<Vec<CopySum>>,
-    /// API operations, unsorted.
+    /// API operations, by id.
     pub api: Arc<Vec<ApiRow>>,
     /// Threads, unsorted.
     pub threads: Vec<ThreadRow>,
@@ -318,6 +318,18 @@ impl Values {
     /// Where the launches of a cell ran: if it is shared by several places, without queue and stream.
     pub fn placement(&self, cell: &Cell) -> Option<Placement> {
         Placement::of(&self.places, cell.place)
+    }
+
+    /// The row of a kernel.
+    pub fn kernel(&self, id: KernelId) -> Option<&KernelRow> {
+        let at = self.kernels.binary_search_by_key(&id, |row| row.id).ok()?;
+        self.kernels.get(at)
+    }
+
+    /// The row of an operation.
+    pub fn operation(&self, id: OperationId) -> Option<&ApiRow> {
+        let at = self.api.binary_search_by_key(&id, |row| row.id).ok()?;
+        self.api.get(at)
     }
 
     /// The row of an agent, or of a GPU that processes share.
@@ -379,6 +391,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Time that shares of the wall refer to: since the beginning, or since the moment from which numbers count.
+    pub fn wall(&self) -> Nanos {
+        let from = self.origin.max(self.values.counted_from);
+        self.now.saturating_sub(from).max(1)
+    }
+
     /// Timeline letter of a kernel.
     pub fn letter(&self, kernel: KernelId) -> Option<char> {
         let at = self.letters.iter().position(|&lettered| lettered == kernel)?;

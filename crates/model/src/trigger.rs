@@ -7,7 +7,6 @@ mod condition;
 mod idle;
 mod repetitions;
 mod schedule;
-mod subject;
 mod watch;
 mod window;
 

@@ -4,14 +4,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::filterable::{OfSite, SliceSubject};
 use crate::relation::{Anchors, Kind};
 use crate::tally::asks_more;
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::Scene;
 use roctop_model::query::{Field, Filter, Subject, Value};
 use roctop_model::sites::{PathId, SiteRow, SiteWork};
+use roctop_model::snapshot::ApiRow;
 use roctop_model::stats::Stat;
+use roctop_model::subject::{OfSite, SliceSubject};
 use roctop_model::table::{Certainty, Copied, CopyStat, Placement};
 use roctop_model::tally::{Counting, State};
 use roctop_model::{LaneKey, Slice, Snapshot};
@@ -20,7 +21,7 @@ use roctop_trace::site::SiteNumber;
 use roctop_trace::units;
 
 /// Slices of each kind that are counted, of all lanes together.
-const MAX_COUNTED: usize = 1 << 17;
+pub(crate) const MAX_COUNTED: usize = 1 << 17;
 
 /// What a slice counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -247,17 +248,36 @@ pub(crate) fn may_estimate(scene: &Scene<'_>, kind: Kind) -> bool {
 
 /// Those of a row whose durations pass a filter that asks for durations alone, by the row's histogram.
 pub(crate) fn by_duration(stat: &Stat, filter: &Filter) -> Option<Passing> {
-    let (stat, is_exact) = stat.within(|nanos| filter.accepts(&Duration(nanos)))?;
+    let (stat, is_exact) = stat.within(|nanos| filter.accepts(&Known(Field::Dur, nanos)))?;
     Some(Passing {
         stat,
         is_estimate: !is_exact,
     })
 }
 
-/// A duration alone.
-struct Duration(u64);
+/// Those of a function that pass a filter that asks for errors alone: their number is known. Their times are those of the
+/// calls in memory.
+pub(crate) fn by_failure(row: &ApiRow, filter: &Filter, counted: Option<Passing>) -> Option<Passing> {
+    let number = |is_failed: u64, calls: u64| {
+        if filter.accepts(&Known(Field::Err, is_failed)) {
+            calls
+        } else {
+            0
+        }
+    };
+    let calls = number(1, row.errors) + number(0, row.stat.calls.saturating_sub(row.errors));
+    let mut stat = counted.map_or_else(Stat::default, |counted| counted.stat);
+    stat.calls = calls;
+    (calls > 0).then_some(Passing {
+        stat,
+        is_estimate: true,
+    })
+}
 
-impl Subject for Duration {
+/// One field alone.
+struct Known(Field, u64);
+
+impl Subject for Known {
     fn any_name(&self, _: &dyn Fn(&str) -> bool) -> bool {
         false
     }
@@ -265,9 +285,10 @@ impl Subject for Duration {
         false
     }
     fn value(&self, field: Field) -> Value<'_> {
-        match field {
-            Field::Dur => Value::whole(self.0),
-            _ => Value::None,
+        if field == self.0 {
+            Value::whole(self.1)
+        } else {
+            Value::None
         }
     }
 }

@@ -11,7 +11,6 @@ pub mod compare;
 pub mod direction;
 mod escalation;
 pub mod export;
-mod filterable;
 pub mod frame_pacing;
 mod hit_map;
 mod jump;

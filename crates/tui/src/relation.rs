@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::filterable::{SliceSubject, thread_of};
 use crate::launches;
 use crate::widgets::table::Scene;
 use roctop_model::query::Field;
+use roctop_model::subject::{SliceSubject, thread_of};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{Nanos, ThreadId};
 

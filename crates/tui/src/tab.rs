@@ -307,7 +307,20 @@ pub(crate) fn passing(scene: &Scene<'_>) -> Values {
         *kept &= is_named(&Kind::Ranges);
     }
     retain(Arc::make_mut(&mut values.markers), &kept);
-    totals.markers = values.markers.iter().map(|row| row.stat.calls).sum();
+    let of_rows = || values.markers.iter().map(|row| row.stat.calls).sum();
+    totals.markers = if values.markers.is_empty() {
+        0
+    } else {
+        markers::count(scene).unwrap_or_else(of_rows)
+    };
+    let collectives = Arc::make_mut(&mut values.collectives);
+    let filter = &scene.ui.filter;
+    collectives
+        .operations
+        .retain(|row| filter.accepts_text(row.operation.name()));
+    collectives
+        .waiting
+        .retain(|waiting| filter.accepts_text(waiting.operation.name()));
     let kernels: HashSet<KernelId> = values.kernels.iter().map(|row| row.id).collect();
     let operations: HashSet<OperationId> = values.api.iter().map(|row| row.id).collect();
     for row in &mut values.processes {
@@ -417,7 +430,5 @@ pub(crate) fn why_empty(scene: &Scene<'_>, what: &str, known: usize) -> Vec<Stri
 
 /// Time that percentages of the wall are of.
 pub(crate) fn wall(snap: &Snapshot) -> u64 {
-    snap.now
-        .saturating_sub(snap.origin.max(snap.values.counted_from))
-        .max(1)
+    snap.wall()
 }

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::filterable::{ApiSubject, CallSubject, KernelSubject, LaunchSubject, RouteSubject, TransferSubject};
 use crate::relation::Kind;
 use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::{KernelRow, Loading};
+use roctop_model::subject::{ApiSubject, Context, KernelSubject, Record, RouteSubject};
 use roctop_model::table::{Copied, Placement, Route, is_untimed};
 use roctop_model::tally::Tally;
-use roctop_model::{Mode, Snapshot, kernel_counters};
+use roctop_model::{Mode, Snapshot};
 use roctop_trace::item::{ApiCall, Copy, Dispatch, KernelId, OperationId};
 
 /// Records that are few enough to be counted from memory.
@@ -70,20 +70,13 @@ impl Plan {
         }
         let (mut kernels, mut operations) = (Vec::new(), Vec::new());
         for row in &*snap.values.kernels {
-            let subject = KernelSubject {
-                names: &snap.names,
-                row,
-                whole: snap.values.totals.kernel_time,
-                counted: &|name| kernel_counters::value(&snap, row, name),
-            };
-            let launches = filter.launches(&subject);
+            let launches = filter.launches(&KernelSubject(&snap, row));
             if !matches!(&launches, Launches::Some(rest) if is_known_by_place(row, rest)) {
                 keep(&mut kernels, row.id.0, launches);
             }
         }
         for row in &*snap.values.api {
-            let subject = ApiSubject(&snap.names, row, crate::tab::wall(&snap));
-            keep(&mut operations, row.id.0, filter.launches(&subject));
+            keep(&mut operations, row.id.0, filter.launches(&ApiSubject(&snap, row)));
         }
         let routes = (0..).zip(&*snap.values.copies).filter_map(|(at, row)| {
             let Launches::Some(rest) = filter.launches(&RouteSubject(&snap.names, row)) else {
@@ -111,6 +104,10 @@ impl Plan {
         self.operations.get(operation.0 as usize)?.as_ref()
     }
 
+    fn passes(&self, rest: &Filter, record: Record<'_>) -> bool {
+        rest.accepts(&record.with(Context::of(&self.snap)))
+    }
+
     /// Whether a launch of a kernel with a duration in this range may count.
     pub fn may_launch(&self, kernel: KernelId, durations: (f64, f64)) -> bool {
         self.of_kernel(kernel).is_some_and(|rest| may_pass(rest, durations))
@@ -132,8 +129,7 @@ impl Plan {
         let Some((at, rest)) = self.routes.get(&Route::of(copy)) else {
             return;
         };
-        let snap = &*self.snap;
-        if !is_untimed(copy.flags, copy.span.end) && rest.accepts(&TransferSubject { snap, copy }) {
+        if !is_untimed(copy.flags, copy.span.end) && self.passes(rest, Record::Copy(copy)) {
             let copied = Copied {
                 span: copy.span,
                 bytes: copy.bytes,
@@ -148,8 +144,7 @@ impl Plan {
         let Some(rest) = self.of_kernel(dispatch.kernel) else {
             return;
         };
-        let snap = &*self.snap;
-        if !is_untimed(dispatch.flags, dispatch.span.end) && rest.accepts(&LaunchSubject { snap, dispatch }) {
+        if !is_untimed(dispatch.flags, dispatch.span.end) && self.passes(rest, Record::Kernel(dispatch)) {
             let place = Placement {
                 process: dispatch.process,
                 agent: dispatch.agent,
@@ -172,8 +167,7 @@ impl Plan {
         let Some(rest) = self.of_operation(call.operation) else {
             return;
         };
-        let snap = &*self.snap;
-        if call.span.end > 0 && rest.accepts(&CallSubject { snap, call }) {
+        if call.span.end > 0 && self.passes(rest, Record::Call(call)) {
             let nanos = call.span.duration();
             into.call(call.operation.0, nanos);
             into.site(SiteWork::Call(call.operation), call.process, call.site, nanos);

@@ -78,7 +78,7 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Direction) {
         if filter.is_empty() {
             same.is_none_or(|what| what == slice.what)
         } else {
-            filter.accepts(&super::filterable::SliceSubject { snap, key, slice })
+            filter.accepts(&roctop_model::subject::SliceSubject { snap, key, slice })
         }
     });
     match found {

@@ -263,15 +263,18 @@ fn copies_that_pass_are_counted_in_the_recording() {
     assert_eq!(rows[1][at("Is_estimate")], "0", "{text}");
 }
 
-/// Calls of the second thread.
+/// Launches and calls of the second thread.
 fn by_thread(whole: &Whole) -> Durations {
     let mut found = Durations::default();
     let names = &whole.snapshot.names;
-    let is_of = |one: &ApiCall| names.thread(one.thread).unwrap().tid == 4243;
-    for (name, one) in whole.calls.iter().filter(|(_, one)| is_of(one)) {
+    let is_of = |thread| names.thread(thread).unwrap().tid == 4243;
+    for (name, one) in whole.calls.iter().filter(|(_, one)| is_of(one.thread)) {
         found[1].entry(name.clone()).or_default().push(one.span.duration());
     }
-    for nanos in found[1].values_mut() {
+    for (name, one) in whole.launches.iter().filter(|(_, one)| one.thread.is_some_and(is_of)) {
+        found[0].entry(name.clone()).or_default().push(one.span.duration());
+    }
+    for nanos in found.iter_mut().flat_map(BTreeMap::values_mut) {
         nanos.sort_unstable();
     }
     found

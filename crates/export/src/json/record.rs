@@ -8,9 +8,10 @@ use super::strings::{
 use super::writer::{list, rows_of, text};
 use crate::arguments::{self, Argument};
 use crate::graphs::{Graphs, Launch};
-use crate::operation::{direction_number, is_free};
+use crate::operation::is_free;
 use crate::records::{Mark, Row};
 use crate::view::View;
+use roctop_model::subject::direction_number;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Dispatch, Scratch};
 use std::io::{self, Write};
 
@@ -94,7 +95,7 @@ fn copy(view: &View<'_>, graphs: &Graphs, row: &Row<Copy>, out: &mut dyn Write) 
     let (begin, end, bytes) = (copy.span.begin, copy.span.end, copy.bytes);
     let (tid, id, stream) = (view.tid(copy.thread), row.id, view.stream(copy.stream));
     let (to, from) = (handle(view.node(copy.destination)), handle(view.node(copy.source)));
-    let (operation, external) = (direction_number(copy), external(view, row));
+    let (operation, external) = (direction_number(copy.direction), external(view, row));
     write!(
         out,
         "{{\"size\":96,\"kind\":{MEMORY_COPY},\"operation\":{operation},\"thread_id\":{tid},\

@@ -1,11 +1,12 @@
 //! Tables of `results.json` for kinds and operations, and the texts of markers.
 
 use super::writer::{list, text};
-use crate::operation::{ALLOCATIONS, DIRECTIONS, SCRATCHES};
+use crate::operation::{ALLOCATIONS, SCRATCHES};
 use crate::options::{Kind, LIBRARIES, library};
 use crate::records::Mark;
 use crate::view::View;
 use roctop_model::FastMap;
+use roctop_model::subject::DIRECTIONS;
 use roctop_trace::item::{ApiCall, OperationId};
 use std::collections::HashMap;
 use std::io::{self, Write};

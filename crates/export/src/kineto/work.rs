@@ -1,9 +1,9 @@
 //! Kernels and copies on the streams of their GPUs.
 
 use super::event::{Events, Track};
-use crate::operation::direction_number;
 use crate::records::Row;
 use crate::view::View;
+use roctop_model::subject::direction_number;
 use roctop_ring::record::direction;
 use roctop_trace::item::{AgentId, Copy, Dispatch, StreamId};
 use std::collections::BTreeSet;
@@ -93,7 +93,7 @@ pub(super) fn copies(view: &View<'_>, events: &mut Events<'_>) -> io::Result<()>
 fn copy(view: &View<'_>, row: &Row<Copy>, events: &mut Events<'_>) -> io::Result<()> {
     let c = &row.record;
     let track = track_of_copy(view, c);
-    let (kind, from, to) = DIRECTIONS[direction_number(c)];
+    let (kind, from, to) = DIRECTIONS[direction_number(c.direction)];
     let (category, name, kind) = if c.direction == direction::FILL {
         ("gpu_memset", "Memset (Device)".to_owned(), "Device")
     } else {

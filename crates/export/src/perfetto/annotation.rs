@@ -6,10 +6,10 @@ use super::uuid;
 use crate::arguments;
 use crate::collectives::PartRow;
 use crate::json::strings::{self, Tables};
-use crate::operation::direction_number;
 use crate::options::LIBRARIES;
 use crate::records::Row;
 use crate::view::View;
+use roctop_model::subject::direction_number;
 use roctop_trace::item::{AgentId, ApiCall, Copy, Dispatch, ProcessId, Span, ThreadId};
 use roctop_trace::site::SiteNumber;
 use std::borrow::Cow;
@@ -190,7 +190,7 @@ fn copy<'a>(view: &'a View<'_>, names: &'a Names<'_>, row: &Row<Copy>, all: &mut
         all,
         &[
             ("kind", strings::MEMORY_COPY as u64),
-            ("operation", direction_number(c) as u64),
+            ("operation", direction_number(c.direction) as u64),
             ("copy_bytes", c.bytes),
             ("corr_id", row.id),
             ("tid", view.tid(c.thread).into()),

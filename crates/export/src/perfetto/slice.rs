@@ -198,8 +198,7 @@ pub(super) fn tracks(view: &View<'_>) -> io::Result<(BTreeSet<Track>, Sorted<Pla
         };
         Placed(track, Slice::Copy(row))
     })?;
-    // A filter of records names none of these.
-    let has_parts = view.choice.kinds.has(Kind::Rccl) && view.choice.filter.is_empty();
+    let has_parts = view.choice.kinds.has(Kind::Rccl);
     for row in view.parts.iter().filter(|_| has_parts) {
         let row = Box::new(row?);
         let whole = Span {

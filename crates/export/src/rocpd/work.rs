@@ -6,6 +6,7 @@ use crate::counted::CountedRow;
 use crate::error::Result;
 use crate::json::record::external;
 use crate::operation;
+use roctop_model::subject::{DIRECTIONS, direction_number};
 use roctop_ring::record::{memory, scratch};
 use rusqlite::params;
 
@@ -74,7 +75,7 @@ region_name_id event_id",
             let row = row?;
             let c = &row.record;
             let event = self.event("MEMORY_COPY", [row.id, row.id, external(view, &row)], "{}")?;
-            let name = self.string(operation::DIRECTIONS[operation::direction_number(c)])?;
+            let name = self.string(DIRECTIONS[direction_number(c.direction)])?;
             let region = self.string("")?;
             let thread = self.thread(view.tid(c.thread))?;
             let graph = self.graphs.of_work(&row);

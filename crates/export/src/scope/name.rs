@@ -1,9 +1,9 @@
 //! Names of kernels, calls, markers and copies in the files.
 
 use super::Scope;
-use crate::operation::{DIRECTIONS, direction_number};
 use crate::options::{KernelNames, Kind, Layout, library};
 use crate::records::{Mark, Region, Row};
+use roctop_model::subject::{DIRECTIONS, direction_number};
 use roctop_ring::record::{Domain, marker_call};
 use roctop_trace::item::{ApiCall, Copy, Dispatch, Kernel, KernelId, OperationId, TextId};
 use roctop_trace::kernel_name;
@@ -125,7 +125,7 @@ impl<'a> Scope<'a> {
 
     /// Direction of a copy in the files.
     pub fn direction(&self, copy: &Copy) -> &'static str {
-        let whole = DIRECTIONS[direction_number(copy)];
+        let whole = DIRECTIONS[direction_number(copy.direction)];
         if self.is_seed() {
             whole.strip_prefix("MEMORY_COPY_").unwrap_or(whole)
         } else {

@@ -41,9 +41,18 @@ macro_rules! fields {
             pub const fn is_of_each(self) -> bool {
                 matches!(
                     self,
-                    Self::Dur | Self::Qdly | Self::Bytes | Self::Bw | Self::Grid | Self::Wg | Self::Lds | Self::Scratch
+                    Self::Dur | Self::Qdly | Self::Bytes | Self::Bw | Self::Err | Self::Grid | Self::Wg | Self::Lds | Self::Scratch
                         | Self::Tid | Self::Thread | Self::Site | Self::File
                 ) || self.is_of_place()
+            }
+
+            /// Whether it is a number of the whole row that a launch, copy, call or range belongs to.
+            pub const fn is_of_row(self) -> bool {
+                matches!(
+                    self,
+                    Self::Calls | Self::Total | Self::Share | Self::Avg | Self::Min | Self::Max | Self::P50 | Self::P95
+                        | Self::P99
+                )
             }
 
             /// Whether it names a place of execution: GPU, queue, stream, process.

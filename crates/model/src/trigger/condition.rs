@@ -2,6 +2,7 @@
 
 use crate::query::{Error, Field, Filter, amount};
 use crate::report::threshold::{self, MEASURES, Measure, ORDERS, Order};
+use crate::subject::Kind;
 use roctop_trace::gauge::metric::{Metric, Unit};
 use roctop_trace::item::Nanos;
 use roctop_trace::spelling::did_you_mean;
@@ -160,7 +161,7 @@ impl Scanner {
         }
         let argument = self.argument()?;
         match word.as_str() {
-            "error" => Ok((Test::Error(filter(argument)?), None)),
+            "error" => Ok((Test::Error(filter(argument, &[Kind::Call])?), None)),
             "exit" => Ok((Test::Exit(ending(argument)?), None)),
             "marker" => Ok((Test::Marker(self.marker(argument)?), None)),
             "step" | "dur" | "range" => self.each(&word, argument),
@@ -174,7 +175,7 @@ impl Scanner {
                 Ok((Test::Idle(gpu, self.longer_than("idle")?), None))
             }
             "hang" => {
-                let filter = filter(argument)?;
+                let filter = filter(argument, &[Kind::Kernel, Kind::Call])?;
                 Ok((Test::Hang(filter, self.longer_than("hang")?), None))
             }
             _ => self.measured(begin, &word, argument),
@@ -195,8 +196,8 @@ impl Scanner {
                 return Err(self.error(message));
             }
             let text = argument.as_ref().map(|argument| argument.1.clone());
-            let filter = filter(argument)?;
             let measure = *measure;
+            let filter = filter(argument, kinds_of(measure))?;
             let read = if measure == Measure::Bytes {
                 amount_of(Field::Bytes)
             } else if measure.is_time() {
@@ -218,7 +219,9 @@ impl Scanner {
             return Ok((Test::Gauge(*metric, gpu, order, limit), None));
         }
         if word.starts_with(|c: char| c.is_ascii_uppercase()) {
-            let filter = filter(argument)?;
+            let filter = filter_on(argument, "kernels' counters", |field| {
+                matches!(field, Field::Name | Field::Mangled | Field::Vgpr | Field::Sgpr)
+            })?;
             let (order, limit) = self.compared(plain)?;
             return Ok((Test::Counter(word.to_owned(), filter, order, limit), None));
         }
@@ -237,12 +240,16 @@ impl Scanner {
     fn each(&mut self, word: &str, argument: Argument) -> Result<(Test, Option<Nanos>), Error> {
         let text = argument.as_ref().map_or(word, |argument| &argument.1).to_owned();
         let each = match word {
-            "step" => Each::Step(argument.map(|argument| filter(Some(argument))).transpose()?),
+            "step" => Each::Step(
+                argument
+                    .map(|argument| filter(Some(argument), &[Kind::Marker]))
+                    .transpose()?,
+            ),
             _ if argument.is_none() => {
                 return Err(self.error(format!("{word} of what? expected as {word}(gemm)")));
             }
-            "dur" => Each::Work(filter(argument)?),
-            _ => Each::Range(filter(argument)?),
+            "dur" => Each::Work(filter(argument, &WORK)?),
+            _ => Each::Range(filter(argument, &[Kind::Marker])?),
         };
         let order = self.order()?;
         let limit = self.limit(Some(&text), true, time)?;
@@ -257,7 +264,7 @@ impl Scanner {
             if self.at < self.chars.len() {
                 return Err(error_at(*column, "a marker's text is in brackets or after ~, not both"));
             }
-            return filter(argument);
+            return filter(argument, &[Kind::Marker]);
         }
         let rest = self.rest();
         let Some(operator) = ["!~", "!=", "~", "="].iter().find(|sign| rest.starts_with(**sign)) else {
@@ -453,8 +460,53 @@ fn amount_of(field: Field) -> Reading {
     }
 }
 
+/// Work with a duration each.
+const WORK: [Kind; 3] = [Kind::Kernel, Kind::Copy, Kind::Call];
+
+/// Kinds of records that have a measure.
+const fn kinds_of(measure: Measure) -> &'static [Kind] {
+    match measure {
+        Measure::Bytes => &[Kind::Copy],
+        Measure::Errors => &[Kind::Call],
+        _ => &WORK,
+    }
+}
+
+/// A filter on records of some kinds.
+///
+/// Errors: it is none, or it can select no record of these kinds.
+fn filter(argument: Argument, kinds: &[Kind]) -> Result<Filter, Error> {
+    let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+    let begin = argument.as_ref().map_or(0, |argument| argument.0);
+    let filter = parsed(argument)?;
+    if kinds
+        .iter()
+        .any(|kind| filter.may_select(|field| kind.has_alone(field)))
+    {
+        return Ok(filter);
+    }
+    Err(selects_nothing(begin, &words.join(", ")))
+}
+
+/// A filter on things that have these fields.
+fn filter_on(argument: Argument, word: &str, has: impl Fn(Field) -> bool + Copy) -> Result<Filter, Error> {
+    let begin = argument.as_ref().map_or(0, |argument| argument.0);
+    let filter = parsed(argument)?;
+    if filter.may_select(has) {
+        return Ok(filter);
+    }
+    Err(selects_nothing(begin, word))
+}
+
+fn selects_nothing(column: usize, word: &str) -> Error {
+    let message = format!(
+        "this can select nothing of {word}: a condition knows the fields of a record, not its call site, its row, or counters"
+    );
+    error_at(column, message)
+}
+
 /// A filter in brackets; a word with `*` matches the whole name, as in `error(hip*)`. Without brackets everything passes.
-fn filter(argument: Argument) -> Result<Filter, Error> {
+fn parsed(argument: Argument) -> Result<Filter, Error> {
     let Some((column, text)) = argument else {
         return Ok(Filter::default());
     };
@@ -557,6 +609,11 @@ mod tests {
             "exit(error)",
             "exit(3)",
             "exit",
+            "dur(dir=h2d) > 1us",
+            "dur(gemm | site~x) > 1us",
+            "dur(!(gemm & site~x)) > 1us",
+            "bytes(dev=0) > 1M",
+            "SQ_WAVES(vgpr>100) > 1",
         ] {
             let parsed = Condition::parse(text);
             assert!(parsed.is_ok(), "{text}: {parsed:?}");
@@ -603,6 +660,16 @@ mod tests {
             ("marker ~ \"[\"", 9, "regex"),
             ("power > x", 8, "not a number"),
             ("dur > 2ms", 4, "dur(gemm)"),
+            ("dur(site~nothing) > 1us", 4, "nothing of kernels, copies, calls"),
+            ("dur(gemm & file~x) > 1us", 4, "not its call site"),
+            ("dur(total>1%) > 1us", 4, "its row"),
+            ("p99(SQ_WAVES>3) > 1us", 4, "counters"),
+            ("dur(dir=h2d err>0) > 1us", 4, "can select nothing"),
+            ("dur(!(domain=hip | dev=0)) > 1us", 4, "can select nothing"),
+            ("bytes(vgpr>3) > 1k", 6, "nothing of copies"),
+            ("errors(dev=0) > 1", 7, "nothing of calls"),
+            ("step(bytes>3) > 1ms", 5, "nothing of markers"),
+            ("SQ_WAVES(stream=3) > 1", 9, "kernels' counters"),
         ] {
             let error = Condition::parse(text).map(|_| ()).unwrap_err();
             assert!(error.message.contains(part), "{text}: {}", error.message);

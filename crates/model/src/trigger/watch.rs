@@ -3,11 +3,11 @@
 use super::condition::{Condition, Each, Ending, Limit, Test};
 use super::idle::IdleTimes;
 use super::repetitions::Repetitions;
-use super::subject::{CallSubject, CopySubject, DispatchSubject, MarkerSubject};
 use super::window::Window;
 use crate::apply::is_error;
 use crate::query::Filter;
 use crate::report::threshold::{Measure, Order};
+use crate::subject::{Context, KernelFacts, Record};
 use crate::table::{is_untimed, pattern};
 use crate::{FastMap, Names};
 use roctop_ring::record::direction;
@@ -374,7 +374,7 @@ impl Watch {
             if matches!(test, Test::Error(_)) && !is_error() {
                 continue;
             }
-            let passes = || filter.accepts(&CallSubject(names, call));
+            let passes = || selects(filter, names, Record::Call(call));
             if !State::passes(operations, filter, call.operation.0, passes) {
                 continue;
             }
@@ -428,7 +428,7 @@ impl Watch {
             (Test::Statistic(Measure::Bytes | Measure::Errors, ..), _) => {}
             (test @ (Test::Each(Each::Work(filter), ..) | Test::Statistic(_, filter, ..)), Memory::Rows(rows)) => {
                 for dispatch in decoded.dispatches {
-                    let passes = || filter.accepts(&DispatchSubject(names, dispatch));
+                    let passes = || selects(filter, names, Record::Kernel(dispatch));
                     if !State::passes(kernels, filter, dispatch.kernel.0, passes) {
                         continue;
                     }
@@ -548,7 +548,7 @@ impl Watch {
             }
             (Test::Statistic(Measure::Errors, ..), _) => {}
             (test @ (Test::Each(Each::Work(filter), ..) | Test::Statistic(_, filter, ..)), Memory::Rows(rows)) => {
-                if !filter.accepts(&CopySubject(names, copy)) {
+                if !selects(filter, names, Record::Copy(copy)) {
                     return;
                 }
                 let nanos = (!is_untimed(copy.flags, copy.span.end)).then(|| copy.span.duration());
@@ -569,21 +569,20 @@ impl Watch {
             return;
         };
         let text = || shown(names.text(marker.text));
+        let passes = |filter: &Filter| selects(filter, names, Record::Marker(marker, names.text(marker.text)));
         let window = state.window;
         let nanos = marker.span.duration();
         match (&state.condition.test, &mut state.memory) {
-            (Test::Marker(filter), _) if filter.accepts(&MarkerSubject(names, marker)) => {
+            (Test::Marker(filter), _) if passes(filter) => {
                 found.add(marker.span.end, || format!("marker \"{}\"", text()));
             }
-            (test @ Test::Each(Each::Range(filter), ..), Memory::Rows(rows))
-                if !is_mark && filter.accepts(&MarkerSubject(names, marker)) =>
-            {
+            (test @ Test::Each(Each::Range(filter), ..), Memory::Rows(rows)) if !is_mark && passes(filter) => {
                 let answer = value(rows, Key::Other, (test, window), now, (Some(nanos), 0));
                 found.compare(test, answer, marker.span.end, || format!("range \"{}\"", text()));
             }
             (test @ Test::Each(Each::Step(filter), _, limit), Memory::Steps(steps)) if !is_mark => {
                 if let Some(filter) = filter
-                    && !filter.accepts(&MarkerSubject(names, marker))
+                    && !passes(filter)
                 {
                     return;
                 }
@@ -622,10 +621,10 @@ impl Watch {
             (Test::Hang(filter, limit), Memory::Hanging(reported)) => {
                 let is_old = |begin: Nanos| begin > 0 && now.saturating_sub(begin) > *limit;
                 let dispatches = open.dispatches.iter().filter(|one| is_old(one.submit));
-                let dispatches = dispatches.filter(|one| filter.accepts(&DispatchSubject(names, one)));
+                let dispatches = dispatches.filter(|one| selects(filter, names, Record::Kernel(one)));
                 let dispatches = dispatches.map(|one| (one.submit, one.dispatch_id << 1));
                 let calls = open.calls.iter().filter(|one| is_old(one.span.begin));
-                let calls = calls.filter(|one| filter.accepts(&CallSubject(names, one)));
+                let calls = calls.filter(|one| selects(filter, names, Record::Call(one)));
                 let calls = calls.map(|one| (one.span.begin, one.correlation << 1 | 1));
                 let Some((begin, id)) = dispatches.chain(calls).min() else {
                     reported.remove(&open.process);
@@ -700,9 +699,8 @@ impl Watch {
             return;
         }
         let kernel = count.kernel.and_then(|id| names.kernel(id));
-        let kernel_name = kernel.map_or("", |known| &*known.kernel.name);
-        let passes = filter.is_empty() || (kernel.is_some() && filter.accepts_text(kernel_name));
-        if !passes {
+        let is_wanted = |id| filter.selects(&KernelFacts(names, id));
+        if !filter.is_empty() && !count.kernel.is_some_and(is_wanted) {
             return;
         }
         let key = (count.counter, count.kernel.map_or(u32::MAX, |kernel| kernel.0));
@@ -788,6 +786,11 @@ impl Watch {
             }
         }
     }
+}
+
+/// Whether a record is what a filter asks for: a term that does not apply to it is not true.
+fn selects(filter: &Filter, names: &Names, record: Record<'_>) -> bool {
+    filter.selects(&record.with(Context::of_names(names)))
 }
 
 /// Number of the GPU behind an agent.
@@ -985,6 +988,60 @@ mod tests {
             assert_eq!(poll(&mut watch, second * 1000 * MS), [] as [&str; 0]);
         }
         assert_eq!(run(&mut watch, &[dispatch(20_000, 3 * MS)]).len(), 1);
+    }
+
+    #[test]
+    fn a_term_that_a_record_does_not_have_selects_none() {
+        let conditions = [
+            "dur(dir=h2d) > 1us",
+            "dur(dev=7) > 1us",
+            "dur(!(bytes>1M)) > 1us",
+            "dur(bytes>1M) > 1us",
+            "dur(vgpr>128) > 1us",
+            "dur(vgpr<100) > 1us",
+        ];
+        let mut watch = watch(&conditions);
+        let registers = roctop_trace::item::Registers {
+            vgpr: 64,
+            agpr: 128,
+            sgpr: 16,
+        };
+        watch.apply(&Item::Kernel(Kernel {
+            name: "gemm".into(),
+            registers: Some(registers),
+            ..Kernel::default()
+        }));
+        let call = ApiCall {
+            span: Span { begin: MS, end: 2 * MS },
+            ..ApiCall::default()
+        };
+        let copy = Copy {
+            direction: direction::H2D,
+            span: call.span,
+            bytes: 1000,
+            ..Copy::default()
+        };
+        watch.take(&Decoded {
+            items: &[Item::Copy(copy)],
+            calls: &[call],
+            dispatches: &[dispatch(1, MS)],
+        });
+        let mut fired: Vec<(&str, String)> = watch
+            .take_fired()
+            .0
+            .into_iter()
+            .map(|one| (conditions[one.condition], one.reason))
+            .collect();
+        fired.iter_mut().for_each(|one| one.1.truncate(8));
+        let expected = [
+            ("dur(dir=h2d) > 1us", "copy H2D"),
+            ("dur(!(bytes>1M)) > 1us", "copy H2D"),
+            ("dur(vgpr>128) > 1us", "gemm on "),
+        ];
+        assert_eq!(
+            fired,
+            expected.map(|(condition, reason)| (condition, reason.to_owned()))
+        );
     }
 
     #[test]

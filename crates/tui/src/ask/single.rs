@@ -2,7 +2,6 @@
 
 use super::Asking;
 use crate::NameForm;
-use crate::filterable::{SliceSubject, thread_of};
 use crate::relation::Kind as Slices;
 use crate::tab::calls::{CallRow, CallTable};
 use crate::tab::instances::{Launch, LaunchTable};
@@ -10,6 +9,7 @@ use crate::tab::kernels;
 use crate::tab::transfers::{self, TransferTable};
 use crate::widgets::table::{self, Table};
 use roctop_model::ask::{Basis, Cell, Column, Id, Kind, Order, Row, Slow, Unit};
+use roctop_model::subject::{SliceSubject, thread_of};
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::item::{KernelId, TextId};
 use std::cmp::Reverse;

@@ -7,7 +7,6 @@ use super::sites::{self, HasSite};
 use super::wall;
 use crate::Pane;
 use crate::Size;
-use crate::filterable::{ApiSubject, domain};
 use crate::jump::{self, Target};
 use crate::launches::{self, Passing};
 use crate::relation::Kind;
@@ -22,6 +21,7 @@ use roctop_model::query::{Field, Filter, Launches};
 use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::ApiRow;
 use roctop_model::stats::Stat;
+use roctop_model::subject::{ApiSubject, domain};
 use roctop_trace::item::OperationId;
 use roctop_trace::units;
 
@@ -90,6 +90,9 @@ fn passing(scene: &Scene<'_>, source: &ApiRow, rest: &Filter) -> Option<Passing>
     let is_exact = counted.as_ref().is_some_and(|counted| !counted.is_estimate);
     if !is_exact && rest.asks_only(|field| field == Field::Dur) {
         return launches::by_duration(&source.stat, rest).or(counted);
+    }
+    if !is_exact && rest.asks_only(|field| field == Field::Err) {
+        return launches::by_failure(source, rest, counted);
     }
     counted
 }
@@ -185,7 +188,6 @@ impl Table for ApiTable {
     }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
-        let (names, whole) = (&scene.snap.names, wall(scene.snap));
         let all = scene.snap.values.api.iter().enumerate();
         let row = |at, source: &ApiRow, passing: Passing| Row {
             at,
@@ -194,7 +196,7 @@ impl Table for ApiTable {
             is_estimate: passing.is_estimate,
         };
         let own = all.clone().filter_map(|(at, source)| {
-            let passing = match scene.ui.filter.launches(&ApiSubject(names, source, whole)) {
+            let passing = match scene.ui.filter.launches(&ApiSubject(scene.snap, source)) {
                 Launches::None => return None,
                 Launches::All => Passing::exact(source.stat.clone()),
                 Launches::Some(rest) => passing(scene, source, &rest)?,

@@ -14,7 +14,6 @@ use crate::{Pane, Size};
 use roctop_model::LaneKey;
 use roctop_model::analysis::collectives as words;
 use roctop_model::collectives::{Absence, Collective, OperationRow, Problem, Times, Waiting};
-use roctop_model::query::{Field, Subject, Value};
 use roctop_trace::item::{CollectiveOperation as Operation, Span};
 use roctop_trace::units;
 
@@ -133,7 +132,7 @@ impl Table for CollectiveTable {
 
     fn rows(scene: &Scene<'_>) -> Vec<OperationRow> {
         let rows = scene.snap.values.collectives.operations.iter();
-        rows.filter(|row| scene.ui.filter.accepts(&Named(row.operation)))
+        rows.filter(|row| scene.ui.filter.accepts_text(row.operation.name()))
             .cloned()
             .collect()
     }
@@ -152,17 +151,6 @@ impl Table for CollectiveTable {
 
     fn key(row: &OperationRow) -> u64 {
         u64::from(row.communicator) << 8 | row.operation as u64
-    }
-}
-
-struct Named(Operation);
-
-impl Subject for Named {
-    fn any_name(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        test(self.0.name())
-    }
-    fn value(&self, _: Field) -> Value<'_> {
-        Value::None
     }
 }
 
@@ -321,7 +309,7 @@ impl Table for CollectiveEventTable {
         let complete = found.recent.iter().rev().take(MAX_COLLECTIVES);
         let complete = complete.map(|(collective, times)| Row::Complete(collective.clone(), *times));
         let all = waiting.chain(problems).chain(complete);
-        all.filter(|row| operation(row).is_none_or(|operation| scene.ui.filter.accepts(&Named(operation))))
+        all.filter(|row| operation(row).is_none_or(|operation| scene.ui.filter.accepts_text(operation.name())))
             .collect()
     }
 

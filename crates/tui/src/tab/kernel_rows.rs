@@ -1,7 +1,6 @@
 //! The rows of the kernels' table: by name, or put together by stream, GPU, process or marker.
 
 use crate::Grouping;
-use crate::filterable::{KernelSubject, PlaceSubject, SliceSubject};
 use crate::launches::{self, Passing};
 use crate::relation::Kind;
 use crate::tally::is_known_by_place;
@@ -10,8 +9,9 @@ use roctop_model::analysis::usage::has_kernels;
 use roctop_model::query::{Field, Launches};
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::{Quantiles, Stat, Sum};
+use roctop_model::subject::{KernelSubject, PlaceSubject, SliceSubject};
 use roctop_model::table::{Cell, MarkerStat, Placement};
-use roctop_model::{LaneKey, Slice, Snapshot, kernel_counters};
+use roctop_model::{LaneKey, Slice, Snapshot};
 use roctop_trace::item::{AgentId, KernelId, ProcessId, StreamId};
 use std::collections::HashSet;
 
@@ -49,15 +49,9 @@ pub(crate) fn delay(row: &KernelRow) -> Option<u64> {
 /// Of a kernel, the launches in some places that pass the filter; none when none does.
 fn passing(scene: &Scene<'_>, row: &KernelRow, also: impl Fn(Option<Placement>) -> bool) -> Option<Passing> {
     let (snap, stat) = (scene.snap, &row.numbers.stat);
-    let subject = KernelSubject {
-        names: &snap.names,
-        row,
-        whole: snap.values.totals.kernel_time,
-        counted: &|name| kernel_counters::value(snap, row, name),
-    };
     let place = |cell: &Cell| snap.values.placement(cell);
     let in_places = |takes: &dyn Fn(Option<Placement>) -> bool| Snapshot::within(row, |cell| takes(place(cell)));
-    match scene.ui.filter.launches(&subject) {
+    match scene.ui.filter.launches(&KernelSubject(snap, row)) {
         Launches::None => None,
         Launches::All => in_places(&also).map(Passing::exact),
         Launches::Some(rest) if is_known_by_place(row, &rest) => {

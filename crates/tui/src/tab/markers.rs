@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use super::{marker_detail, wall};
 use crate::Pane;
 use crate::Size;
-use crate::filterable::MarkerSubject;
 use crate::jump::Target;
 use crate::launches;
 use crate::relation::Kind;
@@ -16,9 +15,10 @@ use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Shown, Worth};
 use crate::widgets::panes::list_and_detail;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
-use roctop_model::LaneKey;
 use roctop_model::stats::Stat;
+use roctop_model::subject::{MarkerSubject, SliceSubject};
 use roctop_model::table::{MarkerStat, pattern};
+use roctop_model::{LaneKey, Snapshot};
 use roctop_trace::item::TextId;
 use roctop_trace::units;
 
@@ -64,21 +64,52 @@ fn visible(text: String) -> String {
 pub(crate) fn passing(scene: &Scene<'_>) -> Vec<bool> {
     let (snap, filter) = (scene.snap, &scene.ui.filter);
     let markers = || snap.values.markers.iter();
+    if filter.is_empty() {
+        return vec![true; markers().len()];
+    }
+    let each = launches::of(scene, Kind::Ranges);
+    let texts = each.ids().into_iter();
+    let patterns: HashSet<String> = texts.map(|text| pattern(snap.names.text(TextId(text)))).collect();
+    let has_any = |row: &MarkerStat| patterns.contains(&*row.pattern);
+    let is_whole = kept(snap).is_some_and(|kept| kept <= launches::MAX_COUNTED);
+    // What is forgotten is in the row alone.
+    let may_pass = |row: &MarkerStat| !is_whole && filter.accepts(&MarkerSubject(&snap.names, row));
+    let is_related = each.related.is_some();
     let own: Vec<bool> = markers()
-        .map(|row| filter.accepts(&MarkerSubject(&snap.names, row)))
+        .map(|row| !is_related && has_any(row) || may_pass(row))
         .collect();
-    if own.contains(&true) {
+    if own.contains(&true) || !is_related {
         return own;
     }
-    let Some(related) = launches::related(scene, Kind::Ranges) else {
-        return own;
-    };
-    let texts = related
-        .ids()
-        .into_iter()
-        .map(|text| pattern(snap.names.text(TextId(text))));
-    let patterns: HashSet<String> = texts.collect();
-    markers().map(|row| patterns.contains(&*row.pattern)).collect()
+    markers().map(has_any).collect()
+}
+
+/// Number of marks and ranges on the timeline, if all are there.
+fn kept(snap: &Snapshot) -> Option<usize> {
+    let lanes = snap
+        .lanes
+        .iter()
+        .filter(|lane| Kind::of(lane.key) == Some(Kind::Ranges));
+    let kept: usize = lanes.map(|lane| lane.kept()).sum();
+    (kept as u64 >= snap.values.totals.markers && snap.values.counted_from == 0).then_some(kept)
+}
+
+/// Number of marks and ranges that pass the filter, one by one; `None` if the timeline does not hold all.
+pub(crate) fn count(scene: &Scene<'_>) -> Option<u64> {
+    let (snap, filter) = (scene.snap, &scene.ui.filter);
+    kept(snap)?;
+    let lanes = snap
+        .lanes
+        .iter()
+        .filter(|lane| Kind::of(lane.key) == Some(Kind::Ranges));
+    let passing = lanes.map(|lane| {
+        let key = lane.key;
+        let slices = lane.recent(usize::MAX);
+        slices
+            .filter(|slice| filter.accepts(&SliceSubject { snap, key, slice }))
+            .count() as u64
+    });
+    Some(passing.sum())
 }
 
 impl Table for MarkerTable {

@@ -17,8 +17,10 @@ use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
 use roctop_model::memory::{LiveAllocation, Pool, by_site};
 use roctop_model::query::{Field, Subject, Value};
+use roctop_model::subject::{Context, Record};
 use roctop_model::{LaneKey, Slice};
-use roctop_trace::item::{AgentKind, OperationId};
+use roctop_trace::item::{Allocation, OperationId};
+use roctop_trace::site::SiteNumber;
 use roctop_trace::units;
 
 /// An allocation.
@@ -170,19 +172,21 @@ impl Subject for HeldSubject<'_> {
         test(&called(self.held.operation, self.scene)) || test(&place(self.held, self.scene))
     }
     fn value(&self, field: Field) -> Value<'_> {
-        let names = &self.scene.snap.names;
-        match field {
-            Field::Bytes => Value::whole(self.held.bytes),
-            Field::Pid => names
-                .process(self.held.process)
-                .map_or(Value::None, |process| Value::Number(f64::from(process.pid))),
-            Field::Dev => {
-                let agent = self.held.agent.and_then(|id| names.agent(id));
-                let gpu = agent.filter(|agent| agent.kind == AgentKind::Gpu);
-                gpu.map_or(Value::None, |agent| Value::Number(f64::from(agent.number)))
-            }
-            _ => Value::None,
+        // How long its call took is not kept.
+        if field == Field::Dur {
+            return Value::None;
         }
+        let is_of_site = matches!(field, Field::Site | Field::File);
+        let call = is_of_site.then(|| call(self.held, self.scene)).flatten();
+        let site = call.map_or(SiteNumber::UNKNOWN, |(_, call)| call.site);
+        let allocation = Allocation {
+            process: self.held.process,
+            thread: self.held.thread,
+            agent: self.held.agent,
+            bytes: self.held.bytes,
+            ..Allocation::default()
+        };
+        Record::Allocation(&allocation, site).value(&Context::of(self.scene.snap), field)
     }
 }
 

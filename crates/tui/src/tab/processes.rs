@@ -7,7 +7,6 @@ use roctop_ring::record::status;
 
 use super::process_detail;
 use crate::Pane;
-use crate::filterable::ProcessSubject;
 use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top, words};
@@ -19,6 +18,7 @@ use crate::{Size, Tab};
 use roctop_model::Mode;
 use roctop_model::analysis::overhead::{self, Overhead};
 use roctop_model::snapshot::ProcessRow;
+use roctop_model::subject::ProcessSubject;
 use roctop_trace::units;
 
 /// A process: its place in the snapshot, and how deep below the first it stands.

@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use ratatui::layout::Rect;
 
-use crate::filterable::site;
 use crate::jump::Target;
 use crate::launches;
 use crate::relation::Kind;
@@ -22,6 +21,7 @@ use crate::{Pane, SiteGrouping, Size, Tab, Ui};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::sites::{PathId, SiteRow, SiteWork, file_name, place, with_distance};
 use roctop_model::stats::Sum;
+use roctop_model::subject::site;
 use roctop_model::{Slice, Snapshot};
 use roctop_trace::item::{KernelId, ProcessId};
 use roctop_trace::site::{Frame, Line, SiteNumber};
@@ -563,7 +563,7 @@ impl Subject for SiteSubject<'_> {
     fn value(&self, field: Field) -> Value<'_> {
         let (process, number) = self.row.site;
         match field {
-            Field::Site | Field::File => site(self.scene.snap, process, number, field),
+            Field::Site | Field::File => site(&self.scene.snap.sites, process, number, field),
             Field::Calls => Value::whole(self.row.launches.calls),
             Field::Total => Value::whole(self.row.gpu_time()),
             Field::Share => Value::Number(share(self.row, self.scene)),

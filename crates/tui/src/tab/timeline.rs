@@ -347,7 +347,7 @@ pub(crate) fn csv(scene: &Scene<'_>) -> String {
         let lane = rows::label(scene, track);
         for (key, slice) in &slices {
             let key = *key;
-            let subject = crate::filterable::SliceSubject {
+            let subject = roctop_model::subject::SliceSubject {
                 snap: scene.snap,
                 key,
                 slice,

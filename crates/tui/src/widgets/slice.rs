@@ -7,9 +7,9 @@ use super::canvas::Canvas;
 use super::lanes::{Frame, Line};
 use super::look::{Look, look};
 use super::table::Scene;
-use crate::filterable::SliceSubject;
 use crate::theme::Role;
 use roctop_model::collectives::CollectiveSlice;
+use roctop_model::subject::SliceSubject;
 use roctop_model::{LaneKey, Slice};
 use roctop_trace::units;
 
