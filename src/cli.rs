@@ -15,6 +15,7 @@ pub use recordings::{
 
 use crate::cli::usage_error::UsageError;
 use crate::query::{self, Filter};
+use crate::units::{self, Quantity};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -357,15 +358,10 @@ pub struct DropIn {
 
 /// A number of bytes: 256K, 20G.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let lower = text.to_ascii_lowercase();
-    let (digits, factor) = match lower.trim_end_matches('b').trim_end_matches('i') {
-        number if number.ends_with('k') => (&number[..number.len() - 1], 1u64 << 10),
-        number if number.ends_with('m') => (&number[..number.len() - 1], 1 << 20),
-        number if number.ends_with('g') => (&number[..number.len() - 1], 1 << 30),
-        number if number.ends_with('t') => (&number[..number.len() - 1], 1 << 40),
-        number => (&lower[..number.len()], 1),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let (digits, unit) = units::split(text);
+    let factor = Quantity::MEMORY.factor(&unit.to_ascii_uppercase().replace('I', "i"));
+    let bytes = digits.parse::<u64>().ok().zip(factor);
+    let bytes = bytes.and_then(|(number, factor)| number.checked_mul(factor as u64));
     bytes
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| format!("'{text}' is no size; expected one such as 256K, 1M or 20G"))

@@ -21,6 +21,8 @@ pub struct Filter {
     pub source: String,
     /// Terms joined by `&`, as typed; terms joined by `|` count as one.
     pub terms: Vec<String>,
+    /// Comparisons with numbers whose units leave doubt, as they are understood: `dur > 2 ns` for `dur>2`.
+    pub understood: Vec<String>,
     expr: Option<Expr>,
 }
 
@@ -206,11 +208,18 @@ pub fn amount(field: Field, text: &str) -> Result<f64, Error> {
 impl Filter {
     /// Parses a filter; an empty one passes every item.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let (expr, terms) = parse::parse(source)?.map_or_else(Default::default, |(expr, terms)| (Some(expr), terms));
-        Ok(Self {
-            source: source.trim().to_string(),
-            terms,
-            expr,
+        let source_text = source.trim().to_string();
+        Ok(match parse::parse(source)? {
+            Some(parsed) => Self {
+                source: source_text,
+                terms: parsed.terms,
+                understood: parsed.understood,
+                expr: Some(parsed.expr),
+            },
+            None => Self {
+                source: source_text,
+                ..Self::default()
+            },
         })
     }
 
@@ -483,6 +492,25 @@ mod tests {
             "(gemm | memset) stream=2",
         ] {
             assert!(!passes(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn numbers_whose_units_leave_doubt_are_shown_as_understood() {
+        for (source, expected) in [
+            ("dur>2", "dur > 2 ns"),
+            ("dur>1500", "dur > 1.50 µs"),
+            ("bytes>4M", "bytes > 4.00 MB"),
+            ("bytes=1k..4MiB", "bytes = 1.00 kB..4.19 MB"),
+            ("bw<5000", "bw < 5.00 kB/s"),
+            ("gemm total!=3,4ms", "total != 3 ns, 4.00 ms"),
+            ("dur>2ms bytes>4MiB total>1% calls>5 dur>0 dur=..3ms", ""),
+        ] {
+            assert_eq!(
+                Filter::parse(source).unwrap().understood.join("; "),
+                expected,
+                "{source}"
+            );
         }
     }
 

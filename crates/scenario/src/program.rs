@@ -52,7 +52,9 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let value: f64 = text[..digits].parse().map_err(|_| format!("{text:?} is no time"))?;
-    let factor = units::unit_of_time(&text[digits..]).ok_or_else(|| format!("{text:?}: write ns, us, ms or s"))?;
+    let factor = units::Quantity::TIME
+        .factor(&text[digits..])
+        .ok_or_else(|| format!("{text:?}: write ns, us, ms or s"))?;
     Ok((value * factor) as u64)
 }
 

@@ -9,7 +9,7 @@ mod typed;
 pub use self::ellipsis::elide_parts;
 pub use self::error::hip_error;
 pub use self::name::{cut, elide, elide_around, fit, items, list, qualified_name, short_name, width};
-pub use self::typed::{time, unit_of_time};
+pub use self::typed::{Quantity, split, time};
 
 /// Sign for an unknown value.
 pub const MISSING: &str = "–";
@@ -144,6 +144,12 @@ pub fn bytes(value: u64) -> String {
         }
     }
     format!("{} PiB", three_digits(scaled / 1024.0))
+}
+
+/// Bytes with a decimal prefix: `4.00 MB`.
+pub fn decimal_bytes(value: f64) -> String {
+    let speed = bandwidth(value);
+    speed.strip_suffix("/s").unwrap_or(&speed).to_owned()
 }
 
 /// Bytes per second with a decimal prefix, in at most 9 columns: `24.1 GB/s`.

@@ -55,6 +55,13 @@ pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Er
         ui,
         snap,
     };
+    if !question.filter.understood.is_empty() {
+        let understood = question.filter.understood.join(", ");
+        asking
+            .answer
+            .notes
+            .push(format!("the filter is understood as {understood}"));
+    }
     let whole = asking.snap.clone();
     let asked = asked_window(question, &whole)?;
     match question.verb {

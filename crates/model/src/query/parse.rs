@@ -4,6 +4,7 @@ use regex::RegexBuilder;
 
 use super::field::{Field, Kind};
 use super::{Bounds, Error, Expr, Text};
+use roctop_trace::units::Quantity;
 use roctop_trace::{spelling, units};
 
 const DEEPEST: usize = 64;
@@ -12,13 +13,22 @@ const JOINING_WORDS: [(&str, &str); 3] = [("and", "a blank or &"), ("or", "|"), 
 /// Hint: how to search for a text that parses as something else.
 const QUOTE_IT: &str = "quote it to search text";
 
-/// Parses a filter into its expression and the texts of the terms joined by `&`; `None` for an empty one.
-pub(super) fn parse(source: &str) -> Result<Option<(Expr, Vec<String>)>, Error> {
+/// A parsed filter.
+pub(super) struct Parsed {
+    pub(super) expr: Expr,
+    /// The texts of the terms joined by `&`.
+    pub(super) terms: Vec<String>,
+    pub(super) understood: Vec<String>,
+}
+
+/// Parses a filter; `None` for an empty one.
+pub(super) fn parse(source: &str) -> Result<Option<Parsed>, Error> {
     let mut parser = Parser {
         chars: source.chars().collect(),
         at: 0,
         depth: 0,
         terms: Vec::new(),
+        understood: Vec::new(),
     };
     parser.space();
     if parser.peek().is_none() {
@@ -26,7 +36,11 @@ pub(super) fn parse(source: &str) -> Result<Option<(Expr, Vec<String>)>, Error> 
     }
     let expr = parser.or()?;
     match parser.peek() {
-        None => Ok(Some((expr, parser.terms))),
+        None => Ok(Some(Parsed {
+            expr,
+            terms: parser.terms,
+            understood: parser.understood,
+        })),
         Some(')') => Err(parser.error("no ( before this )")),
         Some(_) => Err(parser.error("expected & or |")),
     }
@@ -38,6 +52,8 @@ struct Parser {
     depth: usize,
     /// The outermost terms, as typed.
     terms: Vec<String>,
+    /// Comparisons as they are understood, if their units leave doubt.
+    understood: Vec<String>,
 }
 
 impl Parser {
@@ -335,6 +351,7 @@ impl Parser {
             bounds.push(bound);
             offset += part.chars().count() + 1;
         }
+        self.understood.extend(understood(field, operator, &value));
         Ok(Expr::Number(if share { Field::Share } else { field }, bounds, negated))
     }
 
@@ -448,13 +465,11 @@ fn expected(field: Field) -> &'static str {
 /// Parses a number or range of a counter's comparison.
 fn counted(operator: &str, part: &str) -> Option<Bounds> {
     let number = |text: &str| -> Option<f64> {
-        let (digits, factor) = match text.chars().next_back()? {
-            'k' => (&text[..text.len() - 1], 1e3),
-            'M' => (&text[..text.len() - 1], 1e6),
-            'G' => (&text[..text.len() - 1], 1e9),
-            '%' => (&text[..text.len() - 1], 1.0),
-            _ => (text, 1.0),
+        let (digits, unit) = match text.char_indices().next_back()? {
+            (at, 'k' | 'M' | 'G' | '%') => text.split_at(at),
+            _ => (text, ""),
         };
+        let factor = Quantity::Count.factor(unit.trim_start_matches('%'))?;
         digits
             .parse::<f64>()
             .ok()
@@ -515,53 +530,55 @@ fn range(field: Field, operator: &str, part: &str, column: usize) -> Result<(Bou
 
 /// Parses a number with its unit into base units, and whether it is a percentage.
 pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bool), Error> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
-        .unwrap_or(text.len());
-    let value: f64 = text[..digits]
+    let (digits, unit) = units::split(text);
+    let value: f64 = digits
         .parse()
         .map_err(|_| error_at(column, format!("expected {}", expected(field))))?;
-    let unit = &text[digits..];
-    let wrong = || error_at(column + digits, format!("unit {unit:?}: expected {}", expected(field)));
     if unit == "%" && matches!(field, Field::Total) {
         return Ok((value / 100.0, true));
     }
-    let factor = match field.kind() {
-        Kind::Time => match unit {
-            "" => 1.0,
-            unit => units::unit_of_time(unit).ok_or_else(wrong)?,
-        },
-        Kind::Bytes => size(unit).ok_or_else(wrong)?,
-        Kind::Bandwidth => match unit.strip_suffix("/s") {
-            Some(unit) => size(unit).ok_or_else(wrong)?,
-            None if unit.is_empty() => 1.0,
-            None => return Err(wrong()),
-        },
-        Kind::Plain | Kind::Text => match unit {
-            "" => 1.0,
-            "k" => 1e3,
-            "M" => 1e6,
-            "G" => 1e9,
-            _ => return Err(wrong()),
-        },
+    let factor = quantity(field).factor(unit);
+    let wrong = || {
+        error_at(
+            column + digits.len(),
+            format!("unit {unit:?}: expected {}", expected(field)),
+        )
     };
-    Ok((value * factor, false))
+    Ok((value * factor.ok_or_else(wrong)?, false))
 }
 
-fn size(unit: &str) -> Option<f64> {
-    let letter = match unit.trim_end_matches('B').trim_end_matches('i') {
-        "" => return (!unit.contains('i')).then_some(1.0),
-        "K" | "k" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return None,
+const fn quantity(field: Field) -> Quantity {
+    match field.kind() {
+        Kind::Time => Quantity::NANOS,
+        Kind::Bytes => Quantity::BYTES,
+        Kind::Bandwidth => Quantity::Bandwidth,
+        Kind::Plain | Kind::Text => Quantity::Count,
+    }
+}
+
+/// A comparison with its numbers as they are understood, as `dur > 2 ns`; none if their units leave no doubt.
+fn understood(field: Field, operator: &str, value: &str) -> Option<String> {
+    let numbers = || value.split(',').flat_map(|part| part.split(".."));
+    let is_doubtful = |text: &str| {
+        let (digits, unit) = units::split(text);
+        let is_zero = digits.parse() == Ok(0.0);
+        !digits.is_empty() && !is_zero && (unit.is_empty() || field.kind() == Kind::Bytes && unit.len() == 1)
     };
-    Some(if unit.contains('i') {
-        1024f64.powi(letter)
-    } else {
-        1000f64.powi(letter)
-    })
+    if matches!(field.kind(), Kind::Plain | Kind::Text) || !numbers().any(is_doubtful) {
+        return None;
+    }
+    let shown = |text: &str| match (number(field, text, 0), field.kind()) {
+        (Ok((_, true)) | Err(_), _) => text.to_owned(),
+        (Ok((nanos, _)), Kind::Time) => units::duration(nanos as u64),
+        (Ok((bytes, _)), Kind::Bytes) => units::decimal_bytes(bytes),
+        (Ok((speed, _)), _) => units::bandwidth(speed),
+    };
+    let parts = value.split(',').map(|part| {
+        let ends: Vec<String> = part.split("..").map(shown).collect();
+        ends.join("..")
+    });
+    let parts: Vec<String> = parts.collect();
+    Some(format!("{} {operator} {}", field.word(), parts.join(", ")))
 }
 
 #[cfg(test)]

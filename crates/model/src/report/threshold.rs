@@ -5,7 +5,7 @@ use crate::analysis::collectives as words;
 use crate::report::summary::copy_name;
 use crate::stats::{HISTOGRAMS, Stat};
 use roctop_trace::item::CollectiveOperation as Operation;
-use roctop_trace::units;
+use roctop_trace::units::{self, Quantity};
 
 /// Minimum number of values for a median.
 const MIN_MEDIAN_VALUES: u64 = 20;
@@ -347,10 +347,13 @@ impl Threshold {
 
     /// A line if the limit is exceeded.
     fn line_if_exceeded(&self, name: &str, value: f64) -> Option<String> {
-        let unit = if self.measure.is_time() { " ns" } else { "" };
-        self.order
-            .holds(value, self.limit)
-            .then(|| format!("failed: {}: {name}: {value}{unit}", self.text))
+        let (unit, limit) = match self.measure {
+            Measure::Bytes => ("", format!(", limit {}", units::decimal_bytes(self.limit))),
+            measure if measure.is_time() => (" ns", format!(", limit {}", units::duration(self.limit as u64))),
+            _ => ("", String::new()),
+        };
+        let line = || format!("failed: {}: {name}: {value}{unit}{limit}", self.text);
+        self.order.holds(value, self.limit).then(line)
     }
 }
 
@@ -359,13 +362,13 @@ pub(crate) fn limit(text: &str, is_time: bool) -> Option<f64> {
     let digits = text
         .find(|c: char| c != '.' && c != '_' && !c.is_ascii_digit())
         .unwrap_or(text.len());
-    let number: f64 = text[..digits].replace('_', "").parse().ok()?;
-    let factor = match text[digits..].trim() {
-        "" if !is_time => 1.0,
-        unit if is_time => units::unit_of_time(unit)?,
-        _ => return None,
+    let (digits, unit) = (text[..digits].replace('_', ""), text[digits..].trim());
+    let factor = if is_time {
+        Quantity::TIME.factor(unit)
+    } else {
+        unit.is_empty().then_some(1.0)
     };
-    Some(number * factor)
+    Some(digits.parse::<f64>().ok()? * factor?)
 }
 
 #[cfg(test)]

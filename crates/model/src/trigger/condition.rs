@@ -6,7 +6,7 @@ use crate::subject::Kind;
 use roctop_trace::gauge::metric::{Metric, Unit};
 use roctop_trace::item::Nanos;
 use roctop_trace::spelling::did_you_mean;
-use roctop_trace::units;
+use roctop_trace::units::{self, Quantity};
 
 /// A condition, as typed and parsed.
 #[derive(Clone, Debug)]
@@ -440,11 +440,10 @@ fn plain(text: &str) -> Result<f64, String> {
         .trim();
     let unit = text[digits.len()..].trim();
     let factor = match unit {
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "" | "%" | "W" | "J" | "C" | "°C" | "MHz" | "rpm" | "mV" => 1.0,
-        _ => return Err(format!("'{text}' is not a number")),
+        "%" | "W" | "J" | "C" | "°C" | "MHz" | "rpm" | "mV" => 1.0,
+        unit => Quantity::Count
+            .factor(unit)
+            .ok_or_else(|| format!("'{text}' is not a number"))?,
     };
     let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
     number

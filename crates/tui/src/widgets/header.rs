@@ -322,11 +322,20 @@ fn filter(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>) -> u16 {
         ui.hits.add(cross, Hit::Term(at));
         x = (x + 2).min(end);
     }
-    let Some(effect) = effect else { return x };
+    let notes: Vec<String> = ui
+        .filter
+        .understood
+        .iter()
+        .cloned()
+        .chain(effect.map(Into::into))
+        .collect();
+    if notes.is_empty() {
+        return x;
+    }
     canvas.say(
         x,
         area.y,
-        &units::elide(&format!("({effect})"), usize::from(room(x))),
+        &units::elide(&format!("({})", notes.join("; ")), usize::from(room(x))),
         room(x),
         Role::Muted,
     )
