@@ -55,7 +55,7 @@ impl List {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/sql/{}.sql", self.file));
         let query = std::fs::read_to_string(path).unwrap();
         let mut statement = database.prepare(&query).unwrap();
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let rows = statement.query_map([], |row| {
             let cells = columns.iter().enumerate();
             cells
@@ -100,7 +100,7 @@ impl List {
     /// Compares all rows; how many numbers there were.
     fn compare(&self, name: &str, recording: &Path, database: &Connection) -> usize {
         let (right, shown) = (self.of_sql(database), self.of_roctop(recording));
-        let keys = (Vec::from_iter(shown.keys()), Vec::from_iter(right.keys()));
+        let keys: (Vec<_>, Vec<_>) = (shown.keys().collect(), right.keys().collect());
         assert_eq!(keys.0, keys.1, "{name}: {}", self.file);
         let mut count = 0;
         for (key, columns) in &right {

@@ -177,6 +177,16 @@ impl Account {
     }
 }
 
+/// When long gaps are explained.
+#[derive(Debug, Default)]
+pub(super) struct Explaining {
+    /// Whether the store has a stretch of time only: nobody asks it for the idle time of the run.
+    pub(super) is_part: bool,
+    /// Slices that came since the last time, and when that was.
+    pub(super) slices: usize,
+    at: Nanos,
+}
+
 /// A GPU: the agents of its processes, and the agent that stands for it.
 struct Gpu {
     id: AgentId,
@@ -210,13 +220,11 @@ impl Store {
 
     /// When a GPU ran kernels, and its account.
     fn idle_of(&self, gpu: &Gpu) -> (&Union, &Account) {
-        match gpu.shared {
-            Some(at) => (&self.shared_gpus[at].busy, &self.shared_gpus[at].idle),
-            None => {
-                let state = &self.agents[gpu.id.0 as usize];
-                (state.busy.union(), &state.idle)
-            }
+        if let Some(at) = gpu.shared {
+            return (&self.shared_gpus[at].busy, &self.shared_gpus[at].idle);
         }
+        let state = &self.agents[gpu.id.0 as usize];
+        (state.busy.union(), &state.idle)
     }
 
     fn account_of(&mut self, gpu: &Gpu) -> &mut Account {
@@ -240,19 +248,15 @@ impl Store {
             return 0;
         };
         let gaps = state.busy.take_gaps();
-        match state.shared.and_then(|at| self.shared_gpus.get_mut(at as usize)) {
-            Some(shared) => {
-                let gaps = shared.busy.take_gaps();
-                let first = shared.busy.first();
-                shared.idle.settle(gaps, first, least);
-                shared.idle.waiting.len()
-            }
-            None => {
-                let first = state.busy.union().first();
-                state.idle.settle(gaps, first, least);
-                state.idle.waiting.len()
-            }
+        if let Some(shared) = state.shared.and_then(|at| self.shared_gpus.get_mut(at as usize)) {
+            let gaps = shared.busy.take_gaps();
+            let first = shared.busy.first();
+            shared.idle.settle(gaps, first, least);
+            return shared.idle.waiting.len();
         }
+        let first = state.busy.union().first();
+        state.idle.settle(gaps, first, least);
+        state.idle.waiting.len()
     }
 
     /// Counts a copy for the GPUs that it is from and to.
@@ -284,8 +288,8 @@ impl Store {
 
     /// Explains long gaps before slices around them are forgotten.
     pub(super) fn explain_in_time(&mut self) {
-        let age = self.now.saturating_sub(self.explained_at);
-        let is_due = self.unexplained >= self.options.slices / 4 || age > (self.options.keep / 2).max(GRACE);
+        let age = self.now.saturating_sub(self.explaining.at);
+        let is_due = self.explaining.slices >= self.options.slices / 4 || age > (self.options.keep / 2).max(GRACE);
         if is_due && self.reach.is_none() {
             self.explain_gaps(self.grace());
         }
@@ -294,13 +298,13 @@ impl Store {
     /// Age at which gaps are explained while records come: blocks of a recording may have seconds of one thread. The slices
     /// of several such times are kept.
     fn grace(&self) -> u64 {
-        let since = self.explained_at.max(self.origin.unwrap_or(0));
+        let since = self.explaining.at.max(self.origin.unwrap_or(0));
         GRACE.max(self.now.saturating_sub(since) / 2)
     }
 
     /// Explains the long gaps that ended before `grace`.
     fn explain_gaps(&mut self, grace: u64) {
-        (self.unexplained, self.explained_at) = (0, self.now);
+        (self.explaining.slices, self.explaining.at) = (0, self.now);
         for agent in 0..self.agents.len() {
             self.settle(agent);
             self.take_gaps(agent);
@@ -389,7 +393,7 @@ impl Store {
 
     /// Use of each GPU over the whole run, from its first kernel on, if an analysis of all slices does not show it.
     pub(super) fn idle_rows(&mut self) -> Vec<Usage> {
-        if !self.options.timeline || self.is_part || self.reach.is_some() || !self.needs_accounts() {
+        if !self.options.timeline || self.explaining.is_part || self.reach.is_some() || !self.needs_accounts() {
             return Vec::new();
         }
         let goes_on = match self.options.mode {

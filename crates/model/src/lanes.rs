@@ -118,7 +118,7 @@ impl Store {
     /// Counts slices that were added, and makes room for them.
     pub(super) fn added(&mut self, count: usize) {
         self.slices += count;
-        self.unexplained += count;
+        self.explaining.slices += count;
         self.make_room();
     }
 

@@ -268,11 +268,7 @@ pub struct Store {
     letters: Arc<Vec<KernelId>>,
     totals: Totals,
     slices: usize,
-    /// Whether it has a stretch of time only: nobody asks it for the idle time of the run.
-    is_part: bool,
-    /// Slices that came since long gaps were explained, and when that was.
-    unexplained: usize,
-    explained_at: Nanos,
+    explaining: idle::Explaining,
     /// Most slices that were kept at [`Store::uses`].
     most_slices: usize,
     rooms: Rooms,

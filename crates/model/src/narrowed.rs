@@ -50,7 +50,7 @@ impl Narrowing {
             ..Options::default()
         };
         let mut store = Store::new(options);
-        store.is_part = true;
+        store.explaining.is_part = true;
         Self { store, window }
     }
 

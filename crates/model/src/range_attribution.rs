@@ -519,7 +519,7 @@ mod tests {
         under.work(THREAD, 150, KERNEL, |row, _| late.push(row));
         let inner = under
             .range(THREAD, Span { begin: 140, end: 160 }, 1, Some(1), |nanos| {
-                durations.push(nanos)
+                durations.push(nanos);
             })
             .0;
         assert_eq!(durations, [10]);
@@ -558,22 +558,21 @@ mod tests {
         assert_eq!(late, [1, 2]);
     }
 
+    /// A range: its time, row, and level on the stack.
+    type Drawn = (Span, u32, Option<u16>);
+
     /// Random ranges and work of a thread as records bring them: a stack of ranges, start/stop ranges across it, work that
     /// completes up to `lag` records after its launch.
-    fn random(
-        seed: u64,
-        count: usize,
-        lag: u64,
-        has_crossing: bool,
-    ) -> (Vec<(Span, u32, Option<u16>)>, Vec<Nanos>, Under) {
+    fn random(seed: u64, count: usize, lag: u64, has_crossing: bool) -> (Vec<Drawn>, Vec<Nanos>, Under) {
         let mut state = seed;
         let mut next = move |most: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % most
         };
         let (mut under, mut ranges, mut launches) = (Under::default(), Vec::new(), Vec::new());
-        let (mut stack, mut started, mut waiting): (Vec<(Nanos, u32)>, Vec<Nanos>, Vec<(u64, Nanos)>) =
-            Default::default();
+        let mut stack: Vec<(Nanos, u32)> = Vec::new();
+        let mut started: Vec<Nanos> = Vec::new();
+        let mut waiting: Vec<(u64, Nanos)> = Vec::new();
         let mut now = 1_000;
         let mut sums = [Work::default(); 8];
         let mut is_least = [false; 8];
@@ -677,11 +676,12 @@ mod tests {
         for epoch in 0..40 {
             let first = steps;
             let begin = 990 + steps * 100;
-            for step in steps..steps + (MAX_PIECES / 200) as u64 + epoch {
+            let last = steps + (MAX_PIECES / 200) as u64 + epoch;
+            for step in first..last {
                 (0..10).for_each(|at| under.work(THREAD, 1000 + step * 100 + at, KERNEL, |_, _| {}));
                 under.range(THREAD, span(1000 + step * 100, 1050 + step * 100), 1, Some(2), |_| {});
-                steps = step + 1;
             }
+            steps = last;
             let whole = span(begin, 980 + steps * 100);
             let found = under.range(THREAD, whole, 2, Some(1), |_| {});
             assert_eq!((found.0.kernels, found.1), (10 * (steps - first), false));
@@ -695,16 +695,16 @@ mod tests {
     fn work_that_came_after_its_range_was_forgotten_marks_the_row() {
         let mut under = Under::default();
         let span = |begin, end| Span { begin, end };
-        for number in 0..MAX_CROSSING as u64 + 1 {
+        for number in 0..=MAX_CROSSING as u64 {
             under.range(THREAD, span(100 + number * 10, 105 + number * 10), 1, None, |_| {});
         }
         let mut credits = Vec::new();
         under.work(THREAD, 103, KERNEL, |row, credit| credits.push((row, credit)));
         under.work(THREAD, 103 + MAX_CROSSING as u64 * 5, KERNEL, |row, credit| {
-            credits.push((row, credit))
+            credits.push((row, credit));
         });
         under.work(THREAD, 106 + MAX_CROSSING as u64 * 5, KERNEL, |row, credit| {
-            credits.push((row, credit))
+            credits.push((row, credit));
         });
         assert_eq!(credits, [(1, Credit::Unknown), (1, Credit::Whole)]);
     }

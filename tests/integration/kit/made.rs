@@ -233,24 +233,9 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         } else {
             counts.dispatches += 1;
             let dispatch = Dispatch {
-                begin,
-                end,
-                submit: now + 600,
-                correlation,
                 kernel_object: 0x1000 + step % KERNELS.len() as u64 * 64,
                 dispatch_id: counts.dispatches,
-                grid_x: 65536,
-                grid_y: 1,
-                grid_z: 1,
-                workgroup_x: 256,
-                workgroup_y: 1,
-                workgroup_z: 1,
-                group_size: 600,
-                agent: 1,
-                queue: 1,
-                stream: 1,
-                tid,
-                ..Dispatch::default()
+                ..dispatched([begin, end, now + 600], correlation, tid)
             };
             writer.record(
                 gpu,
@@ -407,6 +392,28 @@ fn end(mut writer: Writer, made: &Made, now: u64) {
     }
     writer.take(&Raw::Ended(Exit::Code(0), now + made.boot_offset));
     writer.recorder.finish().unwrap();
+}
+
+/// A dispatch that began, ended and was submitted at these times.
+fn dispatched([begin, end, submit]: [u64; 3], correlation: u64, tid: u32) -> Dispatch {
+    Dispatch {
+        begin,
+        end,
+        submit,
+        correlation,
+        grid_x: 65536,
+        grid_y: 1,
+        grid_z: 1,
+        workgroup_x: 256,
+        workgroup_y: 1,
+        workgroup_z: 1,
+        group_size: 600,
+        agent: 1,
+        queue: 1,
+        stream: 1,
+        tid,
+        ..Dispatch::default()
+    }
 }
 
 /// A copy that began, ended and was submitted at these times.

@@ -1032,7 +1032,9 @@ mod tests {
             .into_iter()
             .map(|one| (conditions[one.condition], one.reason))
             .collect();
-        fired.iter_mut().for_each(|one| one.1.truncate(8));
+        for one in &mut fired {
+            one.1.truncate(8);
+        }
         let expected = [
             ("dur(dir=h2d) > 1us", "copy H2D"),
             ("dur(!(bytes>1M)) > 1us", "copy H2D"),
