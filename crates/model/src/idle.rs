@@ -9,7 +9,7 @@ use std::rc::Rc;
 use roctop_ring::record::engine;
 
 use super::analysis::usage::{self, MAX_GAPS, Usage, has_kernels};
-use super::analysis::verdict::{self, Cause, Events, Verdict};
+use super::analysis::verdict::{self, Cause, Events, Readings, Verdict};
 use super::analysis::{Gap, MAX_SLICES};
 use super::snapshot::{Mode, Snapshot, ThreadRow, Values};
 use super::union::{Stretch, Union};
@@ -332,10 +332,10 @@ impl Store {
                 begin: due.iter().map(|(_, gap)| gap.begin).min().unwrap_or(0),
                 end: due.iter().map(|(_, gap)| gap.end).max().unwrap_or(0),
             };
-            let events = Rc::new(Events::new(&snap, span));
+            let beside = (Rc::new(Events::new(&snap, span)), Rc::new(Readings::around(span)));
             for (at, gap) in due {
                 let gpu = &gpus[at];
-                let explained = explain(&snap, gpu, &self.idle_of(gpu).1.copies, gap, &events);
+                let explained = explain(&snap, gpu, &self.idle_of(gpu).1.copies, gap, &beside);
                 self.account_of(gpu).known.insert((gap.begin, gap.end), explained);
             }
         }
@@ -431,9 +431,9 @@ impl Store {
         for span in usage::running(snap, &gpu.agents, end) {
             runs.add(span, |_| {});
         }
-        let events = Rc::new(Events::new(snap, end));
+        let beside = (Rc::new(Events::new(snap, end)), Rc::new(Readings::around(end)));
         runs.outside(end, |gap| {
-            let explained = explain(snap, gpu, &account.copies, gap, &events);
+            let explained = explain(snap, gpu, &account.copies, gap, &beside);
             sums.long(gap, &explained, &account.copies);
         });
         usage::keep_longest(&mut sums.gaps);
@@ -461,8 +461,8 @@ impl Store {
 }
 
 /// Finds the causes of a gap between kernels, and what the host did in its idle parts.
-fn explain(snap: &Snapshot, gpu: &Gpu, copies: &Union, gap: Span, events: &Rc<Events>) -> Explained {
-    let verdict = verdict::of_span(snap, &gpu.agents, gap, events.clone());
+fn explain(snap: &Snapshot, gpu: &Gpu, copies: &Union, gap: Span, beside: &(Rc<Events>, Rc<Readings>)) -> Explained {
+    let verdict = verdict::of_span(snap, &gpu.agents, gap, beside.clone());
     let mut gaps = Vec::new();
     copies.outside(gap, |part| {
         if part.duration() < snap.thresholds.gap.max(1) {
@@ -471,7 +471,7 @@ fn explain(snap: &Snapshot, gpu: &Gpu, copies: &Union, gap: Span, events: &Rc<Ev
         let verdict = if part == gap {
             verdict.clone()
         } else {
-            verdict::of_span(snap, &gpu.agents, part, events.clone())
+            verdict::of_span(snap, &gpu.agents, part, beside.clone())
         };
         let next = usage::kernel_at(snap, &gpu.agents, part.end);
         gaps.push(Gap::explained(snap, gpu.id, part, next, verdict));

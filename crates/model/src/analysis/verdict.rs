@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use self::dependency::Dependencies;
 pub(crate) use self::dependency::Events;
+pub(crate) use self::launcher::Readings;
 use self::launcher::{Doing, Launchers};
 use super::usage::{Gap, clip, has_kernels};
 use crate::{FastMap, LaneKey, Slice, Snapshot};
@@ -269,7 +270,12 @@ impl<'a> Work<'a> {
     }
 
     /// As [`Work::new`], for a span alone.
-    fn around(snap: &'a Snapshot, agents: &'a [AgentId], span: Span, events: Rc<Events>) -> Self {
+    fn around(
+        snap: &'a Snapshot,
+        agents: &'a [AgentId],
+        span: Span,
+        (events, readings): (Rc<Events>, Rc<Readings>),
+    ) -> Self {
         let touching = |lane: &crate::Lane| lane.slices(span.begin, span.end, super::MAX_SLICES).unwrap_or_default();
         let of_gpu = |key: LaneKey| match key {
             LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => agents.contains(&agent),
@@ -288,7 +294,7 @@ impl<'a> Work<'a> {
             .collect();
         copies.sort_by_key(|copy| copy.span.begin);
         let mut work = Self::new(snap, agents, span, kernels.collect(), copies, events);
-        work.launchers.with_readings_beside();
+        work.launchers.with_readings(readings);
         work
     }
 
@@ -501,13 +507,14 @@ impl<'a> Work<'a> {
 pub fn of_gap(snap: &Snapshot, agent: AgentId, gap: Span) -> Verdict {
     let members = snap.names.members(agent);
     let agents = if members.is_empty() { vec![agent] } else { members };
-    of_span(snap, &agents, gap, Rc::new(Events::new(snap, gap)))
+    let beside = (Rc::new(Events::new(snap, gap)), Rc::new(Readings::around(gap)));
+    of_span(snap, &agents, gap, beside)
 }
 
-/// Causes of one gap of the agents of a GPU.
-pub(crate) fn of_span(snap: &Snapshot, agents: &[AgentId], gap: Span, events: Rc<Events>) -> Verdict {
+/// Causes of one gap of the agents of a GPU, by what is known of the time around it.
+pub(crate) fn of_span(snap: &Snapshot, agents: &[AgentId], gap: Span, beside: (Rc<Events>, Rc<Readings>)) -> Verdict {
     let mut verdict = Verdict::default();
-    Work::around(snap, agents, gap, events).explain(gap, &mut verdict);
+    Work::around(snap, agents, gap, beside).explain(gap, &mut verdict);
     verdict.sort();
     verdict
 }

@@ -4,13 +4,15 @@ use super::is_elsewhere;
 use crate::analysis::usage::clip;
 use crate::{FastMap, LaneKey, Slice, Snapshot};
 use roctop_ring::record::engine;
-use roctop_trace::item::{AgentId, OperationId, Span, ThreadId, ThreadTime};
+use roctop_trace::item::{AgentId, Nanos, OperationId, Span, ThreadId, ThreadTime};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Maximum time before the first and after the last reading for which the nearest share holds, ns.
 const MAX_BEYOND: u64 = 300_000_000;
 
-/// Maximum number of calls around a gap for which readings beside it are used.
-const MAX_NEAR: usize = 4096;
+/// Time on either side of gaps of which readings are used, ns: enough to see whether the run-time spins or sleeps in waiting calls.
+const BESIDE: u64 = 5_000_000_000;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +37,18 @@ struct OffCpu {
 }
 
 /// A thread's calls and its time off the CPU.
-#[derive(Default)]
 struct Launcher {
     /// Outer calls in order of begin; they do not overlap.
     calls: Vec<Slice>,
-    off_cpu: Vec<OffCpu>,
+    off_cpu: Rc<[OffCpu]>,
 }
 
 /// All launching threads.
 pub(super) struct Launchers<'a> {
     snap: &'a Snapshot,
     stretch: Span,
-    /// Time on either side of which readings are used, ns.
-    margin: u64,
+    /// Readings of more than the stretch.
+    readings: Option<Rc<Readings>>,
     threads: FastMap<u32, Launcher>,
     /// Kernels of all lanes, by lane, once they are looked up.
     kernels: Option<Vec<(LaneKey, Vec<Slice>)>>,
@@ -60,16 +61,16 @@ impl<'a> Launchers<'a> {
         Self {
             snap,
             stretch,
-            margin: 0,
+            readings: None,
             threads: FastMap::default(),
             kernels: None,
             by_calls: None,
         }
     }
 
-    /// With the readings beside the stretch: one shorter than the time between two has none of its own.
-    pub(super) const fn with_readings_beside(&mut self) {
-        self.margin = 2 * MAX_BEYOND;
+    /// With the readings beside the stretch: one shorter than the time between two has no own readings.
+    pub(super) fn with_readings(&mut self, readings: Rc<Readings>) {
+        self.readings = Some(readings);
     }
 
     /// Passes what a thread does in a piece: (what, ns, whether it is an estimate).
@@ -80,11 +81,11 @@ impl<'a> Launchers<'a> {
         piece: Span,
         mut pass: impl FnMut(Doing, u64, bool),
     ) {
-        let (snap, stretch, margin) = (self.snap, self.stretch, self.margin);
+        let (snap, stretch, readings) = (self.snap, self.stretch, self.readings.as_deref());
         let launcher = self
             .threads
             .entry(thread.0)
-            .or_insert_with(|| Launcher::new(snap, thread, stretch, margin));
+            .or_insert_with(|| Launcher::new(snap, thread, stretch, readings));
         let at = launcher.calls.partition_point(|call| call.span.end <= piece.begin);
         let calls = launcher.calls[at..]
             .iter()
@@ -173,50 +174,21 @@ impl<'a> Launchers<'a> {
 }
 
 impl Launcher {
-    fn new(snap: &Snapshot, thread: ThreadId, stretch: Span, margin: u64) -> Self {
-        let Some(lane) = snap.lane(LaneKey::Api(thread, 0)) else {
-            return Self::default();
+    fn new(snap: &Snapshot, thread: ThreadId, stretch: Span, readings: Option<&Readings>) -> Self {
+        let (calls, since) = calls_of(snap, thread, stretch);
+        let off_cpu = match readings {
+            Some(readings) => readings.of(snap, thread),
+            None => off_cpu_of(
+                snap,
+                thread,
+                &calls,
+                Span {
+                    begin: since,
+                    ..stretch
+                },
+            )
+            .into(),
         };
-        let wide = Span {
-            begin: stretch.begin.saturating_sub(margin),
-            end: stretch.end.saturating_add(margin),
-        };
-        let stretch = if lane.has_slices(wide.begin, wide.end, MAX_NEAR) {
-            wide
-        } else {
-            stretch
-        };
-        // The latest part of which all calls are kept.
-        let mut since = stretch.begin;
-        let mut calls = None;
-        for _ in 0..24 {
-            calls = lane.slices(since, stretch.end, super::super::MAX_SLICES);
-            if calls.is_some() {
-                break;
-            }
-            since += stretch.end.saturating_sub(since).div_ceil(2);
-        }
-        let mut calls = calls.unwrap_or_default();
-        let open = snap.open.iter().flat_map(|open| &open.calls);
-        let open = open.filter(|call| call.thread == thread && call.parent == 0);
-        calls.extend(open.map(|call| Slice {
-            span: Span {
-                begin: call.span.begin,
-                end: snap.now.max(call.span.begin),
-            },
-            what: call.operation.0,
-            correlation: call.correlation,
-            process: call.process.0,
-            thread: thread.0,
-            ..Slice::default()
-        }));
-        calls.sort_by_key(|call| call.span.begin);
-        let known = Span {
-            begin: since,
-            end: stretch.end,
-        };
-        let times = snap.values.thread_times.of(thread);
-        let off_cpu = off_cpu(times, &calls, known, |call| snap.names.blocks(OperationId(call.what)));
         Self { calls, off_cpu }
     }
 
@@ -237,6 +209,85 @@ impl Launcher {
             }
         }
         pass(Doing::Else, rest, false);
+    }
+}
+
+/// Outer calls of a thread in order of begin, and since when all of them are there: the latest part of the stretch of which all calls
+/// are kept.
+fn calls_of(snap: &Snapshot, thread: ThreadId, stretch: Span) -> (Vec<Slice>, Nanos) {
+    let Some(lane) = snap.lane(LaneKey::Api(thread, 0)) else {
+        return (Vec::new(), stretch.begin);
+    };
+    let mut since = stretch.begin;
+    let mut calls = None;
+    for _ in 0..24 {
+        calls = lane.slices(since, stretch.end, super::super::MAX_SLICES);
+        if calls.is_some() {
+            break;
+        }
+        since += stretch.end.saturating_sub(since).div_ceil(2);
+    }
+    let mut calls = calls.unwrap_or_default();
+    let open = snap.open.iter().flat_map(|open| &open.calls);
+    let open = open.filter(|call| call.thread == thread && call.parent == 0);
+    calls.extend(open.map(|call| Slice {
+        span: Span {
+            begin: call.span.begin,
+            end: snap.now.max(call.span.begin),
+        },
+        what: call.operation.0,
+        correlation: call.correlation,
+        process: call.process.0,
+        thread: thread.0,
+        ..Slice::default()
+    }));
+    calls.sort_by_key(|call| call.span.begin);
+    (calls, since)
+}
+
+/// As [`off_cpu`], by the readings of a thread; none of a thread without calls.
+fn off_cpu_of(snap: &Snapshot, thread: ThreadId, calls: &[Slice], known: Span) -> Vec<OffCpu> {
+    if snap.lane(LaneKey::Api(thread, 0)).is_none() {
+        return Vec::new();
+    }
+    let times = snap.values.thread_times.of(thread);
+    off_cpu(times, calls, known, |call| snap.names.blocks(OperationId(call.what)))
+}
+
+/// What the readings around several gaps say of each thread, found once for all of them.
+pub(crate) struct Readings {
+    stretch: Span,
+    threads: RefCell<FastMap<u32, Rc<[OffCpu]>>>,
+}
+
+impl Readings {
+    /// For the gaps in a stretch of time.
+    pub(crate) fn around(stretch: Span) -> Self {
+        Self {
+            stretch: Span {
+                begin: stretch.begin.saturating_sub(BESIDE),
+                end: stretch.end.saturating_add(BESIDE),
+            },
+            threads: RefCell::default(),
+        }
+    }
+
+    fn of(&self, snap: &Snapshot, thread: ThreadId) -> Rc<[OffCpu]> {
+        let mut threads = self.threads.borrow_mut();
+        let known = threads.entry(thread.0).or_insert_with(|| {
+            let (calls, since) = calls_of(snap, thread, self.stretch);
+            off_cpu_of(
+                snap,
+                thread,
+                &calls,
+                Span {
+                    begin: since,
+                    ..self.stretch
+                },
+            )
+            .into()
+        });
+        known.clone()
     }
 }
 
