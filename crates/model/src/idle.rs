@@ -187,6 +187,12 @@ pub(super) struct Explaining {
     at: Nanos,
 }
 
+/// What the causes of gaps are found by: slices, events, and readings of threads around the gaps.
+struct Sight {
+    snap: Snapshot,
+    beside: (Rc<Events>, Rc<Readings>),
+}
+
 /// A GPU: the agents of its processes, and the agent that stands for it.
 struct Gpu {
     id: AgentId,
@@ -237,7 +243,7 @@ impl Store {
     /// Counts the gaps of an agent, or of the GPU that it shares, that no later kernel can change.
     pub(super) fn settle_gaps(&mut self, agent: usize) {
         if self.take_gaps(agent) >= MAX_WAITING {
-            self.explain_gaps(self.grace());
+            self.explain_gaps(self.grace(), false);
         }
     }
 
@@ -291,7 +297,7 @@ impl Store {
         let age = self.now.saturating_sub(self.explaining.at);
         let is_due = self.explaining.slices >= self.options.slices / 4 || age > (self.options.keep / 2).max(GRACE);
         if is_due && self.reach.is_none() {
-            self.explain_gaps(self.grace());
+            self.explain_gaps(self.grace(), false);
         }
     }
 
@@ -302,8 +308,8 @@ impl Store {
         GRACE.max(self.now.saturating_sub(since) / 2)
     }
 
-    /// Explains the long gaps that ended before `grace`.
-    fn explain_gaps(&mut self, grace: u64) {
+    /// Explains the long gaps that ended before `grace`, and returns by what; always, and up to now, if `to_now`.
+    fn explain_gaps(&mut self, grace: u64, to_now: bool) -> Option<Sight> {
         (self.explaining.slices, self.explaining.at) = (0, self.now);
         for agent in 0..self.agents.len() {
             self.settle(agent);
@@ -326,27 +332,47 @@ impl Store {
             due.sort_by_key(|(_, gap)| std::cmp::Reverse(gap.duration()));
             due.truncate(MAX_EXPLAINED);
         }
-        if !due.is_empty() {
-            let snap = self.sight();
-            let span = Span {
-                begin: due.iter().map(|(_, gap)| gap.begin).min().unwrap_or(0),
-                end: due.iter().map(|(_, gap)| gap.end).max().unwrap_or(0),
-            };
-            let beside = (Rc::new(Events::new(&snap, span)), Rc::new(Readings::around(span)));
-            for (at, gap) in due {
-                let gpu = &gpus[at];
-                let explained = explain(&snap, gpu, &self.idle_of(gpu).1.copies, gap, &beside);
-                self.account_of(gpu).known.insert((gap.begin, gap.end), explained);
+        let sight = (!due.is_empty() || to_now).then(|| {
+            let mut gaps: Vec<Span> = due.iter().map(|(_, gap)| *gap).collect();
+            let lasts = gpus.iter().map(|gpu| self.idle_of(gpu).0.last());
+            let since_last = lasts.flatten().map(|last| Span {
+                begin: last.min(self.now),
+                end: self.now,
+            });
+            gaps.extend(since_last.filter(|_| to_now));
+            self.sight(gaps)
+        });
+        if let Some(sight) = &sight {
+            due.sort_by_key(|(at, gap)| (*at, gap.begin));
+            for due in due.chunk_by(|one, next| one.0 == next.0) {
+                let gpu = &gpus[due[0].0];
+                let gaps: Vec<Span> = due.iter().map(|(_, gap)| *gap).collect();
+                let explained = sight.explain(gpu, &self.idle_of(gpu).1.copies, &gaps);
+                let known = gaps.iter().map(|gap| (gap.begin, gap.end)).zip(explained);
+                self.account_of(gpu).known.extend(known);
             }
         }
         for gpu in &gpus {
             let folded_until = self.idle_of(gpu).0.folded_until();
             self.account_of(gpu).settle_explained(until, folded_until);
         }
+        sight
+    }
+
+    /// What the causes of gaps are found by; `gaps` need not be in order.
+    fn sight(&mut self, gaps: Vec<Span>) -> Sight {
+        let hull = |all: Span, gap: Span| Span {
+            begin: all.begin.min(gap.begin),
+            end: all.end.max(gap.end),
+        };
+        let span = gaps.into_iter().reduce(hull).unwrap_or_default();
+        let snap = self.in_sight();
+        let beside = (Rc::new(Events::new(&snap, span)), Rc::new(Readings::around(span)));
+        Sight { snap, beside }
     }
 
     /// A snapshot that has what causes are found by.
-    fn sight(&mut self) -> Snapshot {
+    fn in_sight(&mut self) -> Snapshot {
         let threads = self.tables.calls.threads.iter().enumerate();
         let threads = threads.filter(|(_, numbers)| numbers.calls > 0);
         let values = Values {
@@ -400,13 +426,14 @@ impl Store {
             Mode::Live => self.ended().is_none(),
             Mode::Replay => self.loading.percent().is_some(),
         };
-        self.explain_gaps(if goes_on { GRACE } else { 0 });
-        let snap = self.sight();
+        let Some(sight) = self.explain_gaps(if goes_on { GRACE } else { 0 }, true) else {
+            return Vec::new();
+        };
         let gpus = self.working_gpus();
-        gpus.iter().map(|gpu| self.idle_row(gpu, &snap)).collect()
+        gpus.iter().map(|gpu| self.idle_row(gpu, &sight)).collect()
     }
 
-    fn idle_row(&self, gpu: &Gpu, snap: &Snapshot) -> Usage {
+    fn idle_row(&self, gpu: &Gpu, sight: &Sight) -> Usage {
         let (busy, account) = self.idle_of(gpu);
         let (first, last) = (busy.first().unwrap_or(self.now), busy.last().unwrap_or(self.now));
         let stretch = Span {
@@ -428,14 +455,14 @@ impl Store {
             begin: last,
             end: stretch.end,
         };
-        for span in usage::running(snap, &gpu.agents, end) {
+        for span in usage::running(&sight.snap, &gpu.agents, end) {
             runs.add(span, |_| {});
         }
-        let beside = (Rc::new(Events::new(snap, end)), Rc::new(Readings::around(end)));
-        runs.outside(end, |gap| {
-            let explained = explain(snap, gpu, &account.copies, gap, &beside);
-            sums.long(gap, &explained, &account.copies);
-        });
+        let mut gaps = Vec::new();
+        runs.outside(end, |gap| gaps.push(gap));
+        for (gap, explained) in gaps.iter().zip(sight.explain(gpu, &account.copies, &gaps)) {
+            sums.long(*gap, &explained, &account.copies);
+        }
         usage::keep_longest(&mut sums.gaps);
         sums.verdict.sort();
         let states = gpu.agents.iter().filter_map(|id| self.agents.get(id.0 as usize));
@@ -453,30 +480,38 @@ impl Store {
             gap_count: sums.gap_count,
             longest: sums.longest,
             verdict: sums.verdict,
-            start_up: usage::start_up(snap, first),
+            start_up: usage::start_up(&sight.snap, first),
             is_estimated: sums.is_estimated || busy.late > 0 || account.copies.late > 0,
             ..Usage::default()
         }
     }
 }
 
-/// Finds the causes of a gap between kernels, and what the host did in its idle parts.
-fn explain(snap: &Snapshot, gpu: &Gpu, copies: &Union, gap: Span, beside: &(Rc<Events>, Rc<Readings>)) -> Explained {
-    let verdict = verdict::of_span(snap, &gpu.agents, gap, beside.clone());
-    let mut gaps = Vec::new();
-    copies.outside(gap, |part| {
-        if part.duration() < snap.thresholds.gap.max(1) {
-            return;
+impl Sight {
+    /// Finds the causes of gaps between kernels, and what the host did in their idle parts. The gaps are in order.
+    fn explain(&self, gpu: &Gpu, copies: &Union, gaps: &[Span]) -> Vec<Explained> {
+        let snap = &self.snap;
+        let least = snap.thresholds.gap.max(1);
+        let mut parts: Vec<Span> = Vec::new();
+        for gap in gaps {
+            copies.outside(*gap, |part| {
+                if part.duration() >= least {
+                    parts.push(part);
+                }
+            });
         }
-        let verdict = if part == gap {
-            verdict.clone()
-        } else {
-            verdict::of_span(snap, &gpu.agents, part, beside.clone())
-        };
-        let next = usage::kernel_at(snap, &gpu.agents, part.end);
-        gaps.push(Gap::explained(snap, gpu.id, part, next, verdict));
-    });
-    Explained { gaps, verdict }
+        let (verdicts, of_parts) = verdict::of_gaps(snap, &gpu.agents, gaps, &parts, &self.beside);
+        let mut parts = parts.into_iter().zip(of_parts).peekable();
+        let explained = gaps.iter().zip(verdicts).map(|(gap, verdict)| {
+            let mut listed = Vec::new();
+            while let Some((part, verdict)) = parts.next_if(|(part, _)| part.begin < gap.end) {
+                let next = usage::kernel_at(snap, &gpu.agents, part.end);
+                listed.push(Gap::explained(snap, gpu.id, part, next, verdict));
+            }
+            Explained { gaps: listed, verdict }
+        });
+        explained.collect()
+    }
 }
 
 #[cfg(test)]
@@ -656,7 +691,7 @@ mod tests {
         };
         let mut store = Store::new(few);
         store.apply_all(&items);
-        store.explain_gaps(0);
+        store.explain_gaps(0, false);
         let account = &store.agents[GPU.0 as usize].idle;
         assert!(account.sums.gaps.len() < 2 * MAX_GAPS, "{}", account.sums.gaps.len());
         assert!(account.waiting.is_empty() && account.known.len() <= 4096);

@@ -23,6 +23,9 @@ use roctop_trace::units;
 /// Maximum time between the cause's end and the kernel's begin that still belongs to the cause, ns.
 pub(crate) const MAX_LATENCY: u64 = 100_000;
 
+/// Length of the time of several gaps whose kernels and calls are looked up at once, ns.
+const MAX_AROUND: u64 = 200_000_000;
+
 /// Maximum number of causes of a time; further ones count as unknown.
 const MAX_PARTS: usize = 256;
 
@@ -269,33 +272,42 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// As [`Work::new`], for a span alone.
+    /// As [`Work::new`], for a span alone; `None` if not all kernels and copies in it are kept, or if they are very many,
+    /// unless those of a lane `may_lack`.
     fn around(
         snap: &'a Snapshot,
         agents: &'a [AgentId],
         span: Span,
         (events, readings): (Rc<Events>, Rc<Readings>),
-    ) -> Self {
-        let touching = |lane: &crate::Lane| lane.slices(span.begin, span.end, super::MAX_SLICES).unwrap_or_default();
+        may_lack: bool,
+    ) -> Option<Self> {
+        let touching = |lane: &crate::Lane| {
+            let slices = lane.slices(span.begin, span.end, super::MAX_SLICES);
+            slices.or_else(|| may_lack.then(Vec::new))
+        };
         let of_gpu = |key: LaneKey| match key {
             LaneKey::Stream(agent, _) | LaneKey::Queue(agent, _) => agents.contains(&agent),
             _ => false,
         };
-        let kernels = snap.lanes.iter().filter(|lane| of_gpu(lane.key)).map(|lane| {
-            let mut slices = touching(lane);
+        let mut kernels = Vec::new();
+        for lane in snap.lanes.iter().filter(|lane| of_gpu(lane.key)) {
+            let mut slices = touching(lane)?;
             let next = lane.neighbour(span.end, true);
             slices.extend(next.filter(|next| slices.iter().all(|known| known != next)));
-            (lane.key, slices)
-        });
-        let copies = snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_)));
-        let mut copies: Vec<Slice> = copies
-            .flat_map(|lane| touching(lane))
-            .filter(|copy| super::usage::is_copy_of(snap, agents, copy))
-            .collect();
+            kernels.push((lane.key, slices));
+        }
+        let mut copies: Vec<Slice> = Vec::new();
+        for lane in snap.lanes.iter().filter(|lane| matches!(lane.key, LaneKey::Copies(_))) {
+            let own = touching(lane)?;
+            copies.extend(
+                own.into_iter()
+                    .filter(|copy| super::usage::is_copy_of(snap, agents, copy)),
+            );
+        }
         copies.sort_by_key(|copy| copy.span.begin);
-        let mut work = Self::new(snap, agents, span, kernels.collect(), copies, events);
+        let mut work = Self::new(snap, agents, span, kernels, copies, events);
         work.launchers.with_readings(readings);
-        work
+        Some(work)
     }
 
     /// Adds the causes of a span without kernels. Spans come in order.
@@ -484,13 +496,23 @@ impl<'a> Work<'a> {
     pub(super) fn explain_gaps(&mut self, gaps: &mut [Gap]) {
         let mut order: Vec<usize> = (0..gaps.len()).collect();
         order.sort_by_key(|&at| gaps[at].span.begin);
+        let spans: Vec<Span> = order.iter().map(|&at| gaps[at].span).collect();
+        for (at, verdict) in order.into_iter().zip(self.of_each(&spans)) {
+            gaps[at].verdict = verdict;
+        }
+    }
+
+    /// Causes of each span without kernels; the spans are in order.
+    fn of_each(&mut self, spans: &[Span]) -> Vec<Verdict> {
         self.ahead.fill(0);
         self.copying = 0;
-        for at in order {
-            let gap = &mut gaps[at];
-            self.explain(gap.span, &mut gap.verdict);
-            gap.verdict.sort();
-        }
+        let verdicts = spans.iter().map(|span| {
+            let mut verdict = Verdict::default();
+            self.explain(*span, &mut verdict);
+            verdict.sort();
+            verdict
+        });
+        verdicts.collect()
     }
 
     /// The thread that launched the last kernel before a span.
@@ -508,15 +530,37 @@ pub fn of_gap(snap: &Snapshot, agent: AgentId, gap: Span) -> Verdict {
     let members = snap.names.members(agent);
     let agents = if members.is_empty() { vec![agent] } else { members };
     let beside = (Rc::new(Events::new(snap, gap)), Rc::new(Readings::around(gap)));
-    of_span(snap, &agents, gap, beside)
+    of_gaps(snap, &agents, &[gap], &[], &beside).0.remove(0)
 }
 
-/// Causes of one gap of the agents of a GPU, by what is known of the time around it.
-pub(crate) fn of_span(snap: &Snapshot, agents: &[AgentId], gap: Span, beside: (Rc<Events>, Rc<Readings>)) -> Verdict {
-    let mut verdict = Verdict::default();
-    Work::around(snap, agents, gap, beside).explain(gap, &mut verdict);
-    verdict.sort();
-    verdict
+/// Causes of gaps of the agents of a GPU, and of parts of them, by what is known of the time around them. Both are in order.
+pub(crate) fn of_gaps(
+    snap: &Snapshot,
+    agents: &[AgentId],
+    gaps: &[Span],
+    parts: &[Span],
+    beside: &(Rc<Events>, Rc<Readings>),
+) -> (Vec<Verdict>, Vec<Verdict>) {
+    let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else {
+        return Default::default();
+    };
+    let around = Span {
+        begin: first.begin,
+        end: last.end,
+    };
+    let is_alone = gaps.len() == 1;
+    if (is_alone || around.duration() <= MAX_AROUND)
+        && let Some(mut work) = Work::around(snap, agents, around, beside.clone(), is_alone)
+    {
+        return (work.of_each(gaps), work.of_each(parts));
+    }
+    let (gaps, later) = gaps.split_at(gaps.len() / 2);
+    let (parts, later_parts) = parts.split_at(parts.partition_point(|part| part.begin < later[0].begin));
+    let (mut found, mut found_parts) = of_gaps(snap, agents, gaps, parts, beside);
+    let (rest, rest_parts) = of_gaps(snap, agents, later, later_parts, beside);
+    found.extend(rest);
+    found_parts.extend(rest_parts);
+    (found, found_parts)
 }
 
 /// Time that a stream's kernels stood behind those of another stream in one hardware queue.

@@ -40,6 +40,8 @@ struct OffCpu {
 struct Launcher {
     /// Outer calls in order of begin; they do not overlap.
     calls: Vec<Slice>,
+    /// Time since which all of them are there.
+    since: Nanos,
     off_cpu: Rc<[OffCpu]>,
 }
 
@@ -86,6 +88,10 @@ impl<'a> Launchers<'a> {
             .threads
             .entry(thread.0)
             .or_insert_with(|| Launcher::new(snap, thread, stretch, readings));
+        // Of a stretch with very many calls only the latest are there.
+        let alone = (readings.is_some() && piece.begin < launcher.since && stretch != piece)
+            .then(|| Launcher::new(snap, thread, piece, readings));
+        let launcher = alone.as_ref().unwrap_or(launcher);
         let at = launcher.calls.partition_point(|call| call.span.end <= piece.begin);
         let calls = launcher.calls[at..]
             .iter()
@@ -189,7 +195,7 @@ impl Launcher {
             )
             .into(),
         };
-        Self { calls, off_cpu }
+        Self { calls, since, off_cpu }
     }
 
     /// Time outside of calls: how much of it the thread was off the CPU.
