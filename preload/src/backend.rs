@@ -15,6 +15,7 @@ pub mod sdk;
 pub(crate) fn last_drain() {
     hip::activity::settle();
     hsa::harvest::last(hsa::harvest::End::Exit);
+    hsa::code::finish_all();
 }
 
 /// Starts the back-ends that an environment variable requests; called when the library is loaded.

@@ -60,6 +60,7 @@ fn before_exit() {
     let _errno = guard::Errno::keep();
     if process::get().is_some_and(process::Process::is_this) {
         backend::hsa::harvest::before_exit();
+        backend::hsa::code::finish_all();
     }
 }
 

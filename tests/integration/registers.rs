@@ -1,9 +1,10 @@
-//! Register counts from kernel descriptors, on code objects that the compilers of this machine make for each kind of
+//! Register counts from kernel descriptors, and facts from the notes, on code objects that the compilers of this machine make for each kind of
 //! target, against what the compiler itself notes in them (llvm-readelf). A target that no compiler here knows is told
 //! and left out.
 
 use roctop::item::Registers;
 use roctop::kernel_descriptor::{self, Descriptor};
+use roctop_code_object::Kernel;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -109,8 +110,8 @@ fn readelf() -> Option<PathBuf> {
     all.find(|path| Command::new(path).arg("--version").output().is_ok())
 }
 
-/// What the compiler notes of each kernel: `.vgpr_count`, `.agpr_count`, `.sgpr_count`.
-fn notes(object: &Path) -> BTreeMap<String, Registers> {
+/// What the compiler notes of each kernel.
+fn notes(object: &Path) -> BTreeMap<String, Kernel> {
     let output = Command::new(readelf().unwrap())
         .arg("--notes")
         .arg(object)
@@ -124,16 +125,29 @@ fn notes(object: &Path) -> BTreeMap<String, Registers> {
         let value = |key: &str| {
             let found = kernel
                 .lines()
-                .find_map(|line| line.strip_prefix("    .")?.strip_prefix(key));
+                .find_map(|line| line.strip_prefix("    .")?.strip_prefix(key)?.strip_prefix(':'));
             found.map(|value| value.trim().trim_matches('\'').to_owned())
         };
-        let number = |key: &str| value(key).map_or(0, |value| value.parse().unwrap());
-        let registers = Registers {
-            vgpr: number("vgpr_count:"),
-            agpr: number("agpr_count:"),
-            sgpr: number("sgpr_count:"),
+        let number = |key: &str| value(key).map(|value| value.parse().unwrap());
+        let flag = |key: &str| value(key).map(|value| value == "1" || value == "true");
+        let name = value("name").unwrap();
+        let noted = Kernel {
+            name: name.clone(),
+            vgpr: number("vgpr_count"),
+            agpr: number("agpr_count"),
+            sgpr: number("sgpr_count"),
+            vgpr_spills: number("vgpr_spill_count"),
+            sgpr_spills: number("sgpr_spill_count"),
+            scratch: number("private_segment_fixed_size"),
+            lds: number("group_segment_fixed_size"),
+            max_workgroup: number("max_flat_workgroup_size"),
+            wave_size: number("wavefront_size"),
+            is_uniform: flag("uniform_work_group_size"),
+            is_wgp: flag("workgroup_processor_mode"),
+            has_dynamic_stack: flag("uses_dynamic_stack") == Some(true),
+            ..Kernel::default()
         };
-        all.insert(value("name:").unwrap(), registers);
+        all.insert(name, noted);
     }
     all
 }
@@ -163,8 +177,27 @@ fn agrees(target: &str, vectors: Vectors, has_counted_scalars: bool) -> bool {
     let (descriptors, notes) = (descriptors(&object), notes(&path));
     assert!(descriptors.len() >= 4, "{target}: {descriptors:?}");
     assert_eq!(descriptors.len(), notes.len());
+    let read = roctop_code_object::read(&object).unwrap();
+    assert!(read.target.contains(target), "{}", read.target);
+    assert_eq!(read.kernels.len(), notes.len());
+    for kernel in read.kernels {
+        let (code_bytes, hash) = (kernel.code_bytes, kernel.hash);
+        assert!(code_bytes > 0 && hash != 0, "{target}: {kernel:?}");
+        let expected = Kernel {
+            code_bytes,
+            hash,
+            ..notes[&kernel.name].clone()
+        };
+        assert_eq!(kernel, expected, "{target}");
+    }
     for (name, descriptor) in descriptors {
-        let (found, noted) = (kernel_descriptor::decode(descriptor, target), notes[&name]);
+        let noted = &notes[&name];
+        let noted = Registers {
+            vgpr: noted.vgpr.unwrap(),
+            agpr: noted.agpr.unwrap_or(0),
+            sgpr: noted.sgpr.unwrap(),
+        };
+        let found = kernel_descriptor::decode(descriptor, target);
         let said = format!("{target} {name}: {found:?}, noted {noted:?}");
         println!("{said}");
         let up = |count: u32, granule: u32| count.max(1).next_multiple_of(granule);

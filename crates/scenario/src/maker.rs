@@ -249,6 +249,7 @@ impl<'a> Maker<'a> {
                     agpr: 0,
                     sgpr: 104,
                 }),
+                code: None,
                 internal: kernel.internal,
             }));
         }

@@ -18,8 +18,8 @@ mod work;
 
 use crate::clock::{Clock, Sample};
 use crate::item::{
-    Agent, AgentId, ApiCall, CounterId, Dispatch, Exit, Item, LossReason, Nanos, OperationId, Process, ProcessId,
-    Queue, QueueId, Span, StreamId, ThreadId,
+    Agent, AgentId, ApiCall, CounterId, Dispatch, Exit, Item, KernelId, LossReason, Nanos, OperationId, Process,
+    ProcessId, Queue, QueueId, Span, StreamId, ThreadId,
 };
 use crate::raw::{Raw, RawSink, each};
 use events::has_stream;
@@ -161,6 +161,8 @@ struct State {
     agents: Vec<Option<Agent>>,
     symbols: HashMap<u64, Vec<Symbol>>,
     symbol_count: u32,
+    /// Kernels by code object and string id of the name.
+    code_kernels: HashMap<(u64, u32), KernelId>,
     queues: HashMap<u32, Queue>,
     /// Communicator facts whose times cannot be converted yet.
     communicator_facts: Vec<record::Communicator>,

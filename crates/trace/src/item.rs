@@ -12,7 +12,7 @@ mod entity;
 pub use activity::{Allocation, ApiCall, Copy, Dispatch, EventCall, Marker, Open, Scratch, ThreadTime, Transfer};
 pub use communication::{Communication, Communicator, CommunicatorState, Datatype, Operation as CollectiveOperation};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
-pub use entity::{Agent, AgentKind, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
+pub use entity::{Agent, AgentKind, Code, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
 pub use crate::id::{
     AgentId, CounterId, KernelId, Nanos, NodeId, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId,

@@ -17,7 +17,7 @@ pub use head::{Domain, Head, flag};
 pub use marker::Marker;
 pub use totals::{TOTALS, totals_index, totals_operation};
 pub use value::{
-    communicator, counter_flag, counter_source, direction, engine, marker_call, memory, sampling, scratch, status,
+    code, communicator, counter_flag, counter_source, direction, engine, marker_call, memory, sampling, scratch, status,
 };
 
 use crate::arguments::Arguments;
@@ -276,6 +276,40 @@ records! {
         properties: u16,
         /// 1 when the descriptor could be read; 2 when `rsrc1`, `rsrc2`, `rsrc3` are counts of VGPRs, SGPRs, AGPRs.
         has_descriptor: u16,
+    }
+    /// A fact: what a code object says of a kernel, with a hash of its code. Source: its notes (LLVM's AMDGPUUsage, code
+    /// object V3 to V6). Numbers of 32 bits are all ones where the notes do not say them.
+    41 KernelCode ("kernel_code", 2) {
+        /// Code object number.
+        code_object: u64,
+        /// Hash of the code with what it calls, without relocated and pc-relative words; 0 unknown.
+        hash: u64,
+        /// Bytes of that code; 0 unknown.
+        code_bytes: u64,
+        /// String id of the mangled name, without `.kd`.
+        name: u32,
+        /// VGPRs of a work-item, with AGPRs where one file has both.
+        vgpr: u32,
+        /// AGPRs of a work-item.
+        agpr: u32,
+        /// SGPRs of a wave.
+        sgpr: u32,
+        /// Spilled VGPRs.
+        vgpr_spills: u32,
+        /// Spilled SGPRs.
+        sgpr_spills: u32,
+        /// Scratch of a work-item, bytes.
+        private_size: u32,
+        /// Static LDS of a work-group, bytes.
+        group_size: u32,
+        /// Maximum work-items of a work-group.
+        max_workgroup: u32,
+        /// Lanes of a wave.
+        wave_size: u32,
+        /// Bits of [`code`].
+        flags: u32,
+        /// Reserved.
+        reserved: u32,
     }
     /// A fact: an HSA queue was created or destroyed.
     5 Queue ("queue", 1) {

@@ -21,6 +21,7 @@ pub mod agent;
 pub mod api;
 pub mod backpressure;
 pub mod blocking;
+pub mod code;
 pub mod copy;
 pub mod driver;
 pub mod harvest;

@@ -18,10 +18,11 @@ const FILES: [&str; 7] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 30] = [
+const ROOMS: [&str; 31] = [
     "xtask",
     "preload/src",
     "preload/core",
+    "preload/code-object",
     "preload/ring",
     "preload/gate",
     "preload/gpu-check",

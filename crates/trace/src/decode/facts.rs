@@ -1,10 +1,10 @@
 //! Decodes facts: agents and kernels here, others in their modules.
 
 use super::Decoder;
-use crate::item::{Agent, AgentId, AgentKind, Item, KernelId, ProcessId, Registers};
+use crate::item::{Agent, AgentId, AgentKind, Code, Item, KernelId, ProcessId, Registers};
 use crate::kernel_descriptor::{self, Descriptor};
 use roctop_ring::level::Step;
-use roctop_ring::record::{self, Body, Slot, status};
+use roctop_ring::record::{self, Body, Slot, code, status};
 use std::sync::Arc;
 
 /// A kernel symbol as its process loaded it.
@@ -25,6 +25,7 @@ impl Decoder {
         match record::decode(slots) {
             Body::Agent(fact) => self.agent(process, &fact),
             Body::KernelSymbol(fact) => self.symbol(process, &fact),
+            Body::KernelCode(fact) => self.code(process, &fact),
             Body::Queue(fact) => self.queue(process, &fact),
             Body::Stream(fact) => self.stream(process, &fact),
             Body::OperationName(fact) => {
@@ -163,10 +164,39 @@ impl Decoder {
         let kernel = self.kernel(&mangled, number, fact.group_size, registers);
         let state = &mut self.processes[process.0 as usize];
         self.recent.kernels.forget(fact.kernel_object);
+        if fact.code_object != 0 {
+            state.code_kernels.insert((fact.code_object, fact.name), kernel);
+        }
         state.symbols.entry(fact.kernel_object).or_default().push(Symbol {
             since: fact.time,
             kernel,
         });
+    }
+
+    fn code(&mut self, process: ProcessId, fact: &record::KernelCode) {
+        let state = &self.processes[process.0 as usize];
+        let Some(kernel) = state.code_kernels.get(&(fact.code_object, fact.name)) else {
+            return;
+        };
+        let number = |value: u32| (value != u32::MAX).then_some(value);
+        let flag = |known: u32, yes: u32| (fact.flags & known != 0).then_some(fact.flags & yes != 0);
+        let code = Code {
+            vgpr: number(fact.vgpr),
+            agpr: number(fact.agpr),
+            sgpr: number(fact.sgpr),
+            vgpr_spills: number(fact.vgpr_spills),
+            sgpr_spills: number(fact.sgpr_spills),
+            scratch: number(fact.private_size).filter(|_| fact.flags & code::DYNAMIC_STACK == 0),
+            lds: number(fact.group_size),
+            max_workgroup: number(fact.max_workgroup),
+            wave_size: number(fact.wave_size),
+            is_uniform: flag(code::KNOWS_UNIFORM, code::UNIFORM),
+            is_wgp: flag(code::KNOWS_WGP, code::WGP),
+            bytes: (fact.code_bytes > 0).then_some(fact.code_bytes),
+            hash: (fact.hash > 0).then_some(fact.hash),
+        };
+        let changed = self.names.code(*kernel, &code);
+        self.items.extend(changed.map(Item::Kernel));
     }
 
     pub(super) fn kernel(

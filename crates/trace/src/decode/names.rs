@@ -1,6 +1,8 @@
 //! Dense ids of a session: a name keeps its id.
 
-use crate::item::{AgentId, CounterId, Kernel, KernelId, NodeId, Operation, OperationId, QueueId, Registers, TextId};
+use crate::item::{
+    AgentId, Code, CounterId, Kernel, KernelId, NodeId, Operation, OperationId, QueueId, Registers, TextId,
+};
 use crate::kernel_name;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ const MAX_RECENT_TEXTS: usize = 1 << 15;
 #[derive(Clone, Default)]
 pub(super) struct Names {
     kernels: HashMap<(Arc<str>, u32, Option<Registers>), KernelId>,
+    /// The same by id.
+    known_kernels: Vec<Kernel>,
     operations: HashMap<(u8, Arc<str>), OperationId>,
     texts: HashMap<Arc<str>, TextId>,
     /// Whether every text gets an id, without a limit.
@@ -59,18 +63,29 @@ impl Names {
         self.kernels.insert(key, id);
         let name = kernel_name::demangle(mangled).into();
         let internal = mangled.starts_with("__amd_rocclr_") || mangled.starts_with("(unnamed kernel");
-        (
+        let kernel = Kernel {
             id,
-            Some(Kernel {
-                id,
-                mangled: mangled.clone(),
-                name,
-                symbol,
-                group_size,
-                registers,
-                internal,
-            }),
-        )
+            mangled: mangled.clone(),
+            name,
+            symbol,
+            group_size,
+            registers,
+            code: None,
+            internal,
+        };
+        self.known_kernels.push(kernel.clone());
+        (id, Some(kernel))
+    }
+
+    /// Adds what a code object says of a kernel; the kernel if that is new.
+    pub(super) fn code(&mut self, id: KernelId, code: &Code) -> Option<Kernel> {
+        let kernel = self.known_kernels.get_mut(id.0 as usize)?;
+        let agreed = Some(kernel.code.map_or(*code, |known| known.agreed(code)));
+        if kernel.code == agreed {
+            return None;
+        }
+        kernel.code = agreed;
+        Some(kernel.clone())
     }
 
     /// Id of an operation, and the operation if it is new.

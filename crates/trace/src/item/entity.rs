@@ -120,6 +120,67 @@ pub struct Registers {
     pub sgpr: u32,
 }
 
+/// What a kernel's code object says of it. `None`: it does not say that, or code objects with this kernel differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// VGPRs of a work-item, with AGPRs where one file has both.
+    pub vgpr: Option<u32>,
+    /// AGPRs of a work-item.
+    pub agpr: Option<u32>,
+    /// SGPRs of a wave.
+    pub sgpr: Option<u32>,
+    /// Spilled VGPRs.
+    pub vgpr_spills: Option<u32>,
+    /// Spilled SGPRs.
+    pub sgpr_spills: Option<u32>,
+    /// Scratch of a work-item, bytes.
+    pub scratch: Option<u32>,
+    /// Static LDS of a work-group, bytes.
+    pub lds: Option<u32>,
+    /// Maximum work-items of a work-group.
+    pub max_workgroup: Option<u32>,
+    /// Lanes of a wave.
+    pub wave_size: Option<u32>,
+    /// Whether all work-groups have the same size.
+    pub is_uniform: Option<bool>,
+    /// Whether a work-group runs on both compute units of a work-group processor.
+    pub is_wgp: Option<bool>,
+    /// Bytes of its code, with the functions that it calls.
+    pub bytes: Option<u64>,
+    /// Hash of that code without relocated and pc-relative words.
+    pub hash: Option<u64>,
+}
+
+impl Code {
+    /// Spilled VGPRs and SGPRs.
+    pub fn spills(&self) -> Option<u32> {
+        Some(self.vgpr_spills?.saturating_add(self.sgpr_spills?))
+    }
+
+    /// What both say alike.
+    #[must_use]
+    pub fn agreed(&self, other: &Self) -> Self {
+        fn same<T: Copy + PartialEq>(one: Option<T>, other: Option<T>) -> Option<T> {
+            one.filter(|one| Some(*one) == other)
+        }
+        Self {
+            vgpr: same(self.vgpr, other.vgpr),
+            agpr: same(self.agpr, other.agpr),
+            sgpr: same(self.sgpr, other.sgpr),
+            vgpr_spills: same(self.vgpr_spills, other.vgpr_spills),
+            sgpr_spills: same(self.sgpr_spills, other.sgpr_spills),
+            scratch: same(self.scratch, other.scratch),
+            lds: same(self.lds, other.lds),
+            max_workgroup: same(self.max_workgroup, other.max_workgroup),
+            wave_size: same(self.wave_size, other.wave_size),
+            is_uniform: same(self.is_uniform, other.is_uniform),
+            is_wgp: same(self.is_wgp, other.is_wgp),
+            bytes: same(self.bytes, other.bytes),
+            hash: same(self.hash, other.hash),
+        }
+    }
+}
+
 /// A kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
@@ -135,6 +196,8 @@ pub struct Kernel {
     pub group_size: u32,
     /// Register use, if the descriptor could be read.
     pub registers: Option<Registers>,
+    /// What its code object says, if that was read.
+    pub code: Option<Code>,
     /// Whether it is one of the run-time's own kernels (`__amd_rocclr_*`).
     pub internal: bool,
 }

@@ -64,6 +64,20 @@ pub mod marker_call {
     }
 }
 
+/// Flags of a kernel's code.
+pub mod code {
+    /// Whether all work-groups have the same size is known.
+    pub const KNOWS_UNIFORM: u32 = 1;
+    /// All work-groups have the same size.
+    pub const UNIFORM: u32 = 2;
+    /// Whether work-groups run on both compute units is known.
+    pub const KNOWS_WGP: u32 = 4;
+    /// A work-group runs on both compute units of a work-group processor.
+    pub const WGP: u32 = 8;
+    /// The kernel takes more scratch than the notes say.
+    pub const DYNAMIC_STACK: u32 = 16;
+}
+
 /// Operations of a [`Scratch`](super::Scratch), as rocprofv3 numbers them.
 pub mod scratch {
     /// Allocated for a queue.

@@ -11,9 +11,9 @@ mod rate;
 mod reckoning;
 mod worker;
 
-pub(crate) use self::affinity::{at_load, without_signals};
+pub(crate) use self::affinity::{at_load, reset_affinity, without_signals};
 pub(crate) use self::clock_interpolation::doubt;
-pub(crate) use self::worker::{before_exit, start_thread, wake};
+pub(crate) use self::worker::{STACK, before_exit, start_thread, wake};
 
 use self::clock_interpolation::Line;
 use self::reckoning::reckon_all;

@@ -5,7 +5,7 @@
     reason = "callbacks and attributes of the run-time, kernel descriptors in memory"
 )]
 
-use super::{Hsa, agent, hook, hsa};
+use super::{Hsa, agent, code, hook, hsa};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
@@ -101,6 +101,7 @@ unsafe extern "C" fn destroy(executable: Executable) -> Status {
             };
             loaded.retain(|(owner, object)| {
                 if *owner == executable {
+                    code::finish(object.id);
                     let fact = CodeObject {
                         state: 2,
                         time: clock::now(),
@@ -121,6 +122,8 @@ struct Visit<'a> {
     process: &'a Process,
     loader: Loader,
     objects: Vec<CodeObject>,
+    /// Their URIs.
+    uris: Vec<Vec<u8>>,
 }
 
 fn emit(hsa: &Hsa, process: &Process, executable: Executable) {
@@ -129,6 +132,7 @@ fn emit(hsa: &Hsa, process: &Process, executable: Executable) {
         process,
         loader: Loader::default(),
         objects: Vec::new(),
+        uris: Vec::new(),
     };
     let (room, size) = ((&raw mut visit.loader).cast(), size_of::<Loader>());
     // SAFETY: the extension's table has at least these five functions since release 1.1 of it.
@@ -142,7 +146,13 @@ fn emit(hsa: &Hsa, process: &Process, executable: Executable) {
         unsafe { (hsa.core.iterate_agent_symbols)(executable, gpu.handle, symbol, (&raw mut visit).cast()) };
     }
     if let Ok(mut loaded) = LOADED.lock() {
-        loaded.extend(visit.objects.iter().map(|object| (executable, *object)));
+        for (object, uri) in visit.objects.iter().zip(visit.uris) {
+            // Several GPUs load the same code object: one reading is enough.
+            if loaded.iter().all(|known| known.1.uri != object.uri) {
+                code::read_later(object.id, uri);
+            }
+            loaded.push((executable, *object));
+        }
     }
 }
 
@@ -178,6 +188,7 @@ unsafe extern "C" fn object(_executable: Executable, object: LoadedCodeObject, d
         };
         visit.process.fact(CodeObject::head(0, Domain::NONE), &fact.payload());
         visit.objects.push(fact);
+        visit.uris.push(uri.to_vec());
     });
     SUCCESS
 }

@@ -48,7 +48,7 @@ impl Drop for Blocked {
 /// Resets what this thread inherited from a thread of the program: a CPU affinity, or a real-time policy, with which it
 /// would compete with the program.
 #[expect(unsafe_code, reason = "a thread's own scheduling")]
-pub(super) fn reset_affinity() {
+pub(crate) fn reset_affinity() {
     let ordinary = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameters are valid for this policy.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary) };

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Stack size, bytes. Only touched pages cost memory. The C library takes thread-local variables of all libraries from
 /// it, and the driver's library runs on it.
-const STACK: usize = 1 << 20;
+pub(crate) const STACK: usize = 1 << 20;
 
 /// Starts the thread, once per process. False if that fails.
 pub(crate) fn start_thread() -> bool {
