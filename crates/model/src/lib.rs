@@ -28,6 +28,7 @@ mod markers;
 pub mod memory;
 pub mod names;
 mod narrowed;
+pub mod occupancy;
 pub mod output;
 mod placement;
 mod pyramid;

@@ -118,6 +118,8 @@ pub struct Names {
     /// Numbers of the machine's GPUs, by node.
     gpus: BTreeMap<NodeId, u32>,
     kernels: Vec<Arc<KernelName>>,
+    /// What a code object says is known of a kernel.
+    has_code: bool,
     internal: Vec<Internal>,
     /// Whether an operation waits for the GPU, by operation; compact, because every call looks it up.
     blocking: Vec<bool>,
@@ -226,6 +228,7 @@ impl Names {
         }
         let short: Arc<str> = alias.map_or_else(|| units::short_name(&kernel.name).into(), Into::into);
         put(&mut self.internal, id, Internal::default, Internal::of(&kernel));
+        self.has_code |= kernel.code.is_some();
         let name = KernelName {
             kernel,
             short: short.clone(),
@@ -246,6 +249,11 @@ impl Names {
             self.tell_apart(id, near);
         }
         self.sorted.insert(key);
+    }
+
+    /// Whether the code object of a kernel was read.
+    pub const fn has_code(&self) -> bool {
+        self.has_code
     }
 
     /// Stores the length of the common prefix of two adjacent names; equal names are ignored.

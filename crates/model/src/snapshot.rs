@@ -11,6 +11,7 @@ use super::job::JobValues;
 use super::lane::{Lane, LaneKey};
 use super::memory::MemoryValues;
 use super::names::Names;
+use super::occupancy::Occupancy;
 use super::recall::Recall;
 use super::sampled::SampledPlace;
 use super::seconds::Seconds;
@@ -22,8 +23,8 @@ use super::thread_times::ThreadTimes;
 use roctop_ring::level::Level;
 use roctop_trace::early::Early;
 use roctop_trace::item::{
-    Agent, AgentId, Exit, Health, KernelId, LossReason, Lost, Nanos, NodeId, Open, OperationId, Process, ProcessId,
-    ThreadId,
+    Agent, AgentId, Code, Exit, Health, KernelId, LossReason, Lost, Nanos, NodeId, Open, OperationId, Process,
+    ProcessId, ThreadId,
 };
 use roctop_trace::units;
 
@@ -82,6 +83,20 @@ pub struct KernelRow {
     pub letter: Option<char>,
     /// Its statistics.
     pub numbers: KernelStat,
+}
+
+impl KernelRow {
+    /// What its latest launch configuration can have on the first GPU that it ran on.
+    pub fn occupancy(&self, snap: &Snapshot) -> Option<Occupancy> {
+        let cell = self.numbers.cells.first()?;
+        let place = snap.values.placement(cell)?;
+        Occupancy::known(&snap.names, self.id, place.agent, &self.numbers.shape)
+    }
+
+    /// What its code object says.
+    pub fn code(&self, snap: &Snapshot) -> Option<Code> {
+        snap.names.kernel(self.id)?.kernel.code
+    }
 }
 
 /// Values of an API operation.

@@ -11,6 +11,7 @@ pub use self::row::{
 pub use self::slice::{SliceSubject, thread_of};
 
 use crate::Names;
+use crate::occupancy::Occupancy;
 use crate::query::{Field, Value};
 use crate::sites::Sites;
 use roctop_ring::record::{Domain, direction, engine};
@@ -87,6 +88,17 @@ fn kernel_value(names: &Names, id: KernelId, field: Field) -> Value<'_> {
         Field::Mangled => Value::Text(&name.kernel.mangled),
         Field::Vgpr => number(name.kernel.registers.map(|registers| registers.vgpr + registers.agpr)),
         Field::Sgpr => number(name.kernel.registers.map(|registers| registers.sgpr)),
+        Field::Spills => number(name.kernel.code.and_then(|code| code.spills())),
+        _ => Value::None,
+    }
+}
+
+fn occupancy(found: Option<Occupancy>, field: Field) -> Value<'static> {
+    let percent = |share: f64| Value::Number(share * 100.0);
+    match (found, field) {
+        (Some(found), Field::Occ) => percent(found.share()),
+        (Some(found), Field::Limit) => Value::Text(found.limiter.word()),
+        (Some(found), Field::Fill) => found.fill().map_or(Value::None, |fill| percent(fill.0)),
         _ => Value::None,
     }
 }
@@ -128,7 +140,7 @@ mod tests {
     use crate::{Fresh, LaneKey, Mode, Options, Slice, Store};
     use roctop_ring::record::memory;
     use roctop_trace::item::{
-        Agent, Allocation, ApiCall, Copy, Dispatch, Item, Kernel, Marker, Operation, Process, Queue, Registers,
+        Agent, Allocation, ApiCall, Code, Copy, Dispatch, Item, Kernel, Marker, Operation, Process, Queue, Registers,
         Scratch, Span, Stream, TextId, Thread,
     };
     use std::sync::Arc;
@@ -144,6 +156,8 @@ mod tests {
             }),
             Item::Agent(Agent {
                 kind: AgentKind::Gpu,
+                name: "gfx90a".into(),
+                compute_units: 104,
                 ..Agent::default()
             }),
             Item::Thread(Thread {
@@ -160,6 +174,14 @@ mod tests {
                     vgpr: 64,
                     agpr: 128,
                     sgpr: 16,
+                }),
+                code: Some(Code {
+                    vgpr: Some(192),
+                    sgpr: Some(16),
+                    vgpr_spills: Some(5),
+                    sgpr_spills: Some(1),
+                    wave_size: Some(64),
+                    ..Code::default()
                 }),
                 ..Kernel::default()
             }),
@@ -278,6 +300,9 @@ mod tests {
         }
         let value = |at: usize, field| records[at].value(&context, field);
         assert_eq!(value(0, Field::Vgpr), Value::Number(192.0), "with AGPRs");
+        assert_eq!(value(0, Field::Spills), Value::Number(6.0));
+        assert_eq!(value(0, Field::Occ), Value::Number(25.0), "2 of 8 waves");
+        assert_eq!(value(0, Field::Limit), Value::Text("VGPR"));
         assert_eq!(value(0, Field::Calls), Value::Number(200.0));
         assert_eq!(
             value(3, Field::Calls),

@@ -42,7 +42,7 @@ macro_rules! fields {
                 matches!(
                     self,
                     Self::Dur | Self::Qdly | Self::Bytes | Self::Bw | Self::Err | Self::Grid | Self::Wg | Self::Lds | Self::Scratch
-                        | Self::Tid | Self::Thread | Self::Site | Self::File
+                        | Self::Occ | Self::Limit | Self::Fill | Self::Tid | Self::Thread | Self::Site | Self::File
                 ) || self.is_of_place()
             }
 
@@ -99,6 +99,10 @@ fields! {
     Vgpr "vgpr" Plain "VGPRs of a work-item"
     Sgpr "sgpr" Plain "SGPRs of a wave"
     Scratch "scratch" Bytes "scratch of a work-item"
+    Spills "spills" Plain "registers that the compiler spilled"
+    Occ "occ" Plain "wave slots that resources allow, %"
+    Limit "limit" Text "what allows no more waves: VGPR, SGPR, LDS, wg, waves, barriers"
+    Fill "fill" Plain "places of all rounds that the grid fills, %"
     Grid "grid" Plain "work-items of the grid"
     Wg "wg" Plain "work-items of a work-group"
     Site "site" Text "functions on the way to the call"

@@ -537,6 +537,9 @@ pub(super) fn number(field: Field, text: &str, column: usize) -> Result<(f64, bo
     if unit == "%" && matches!(field, Field::Total) {
         return Ok((value / 100.0, true));
     }
+    if unit == "%" && matches!(field, Field::Occ | Field::Fill) {
+        return Ok((value, false));
+    }
     let factor = quantity(field).factor(unit);
     let wrong = || {
         error_at(

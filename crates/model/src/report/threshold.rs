@@ -26,13 +26,15 @@ pub(crate) enum Measure {
     Lost,
     Skew,
     Absent,
+    Spills,
+    Occupancy,
 }
 
 impl Measure {
     pub(crate) fn is_time(self) -> bool {
         !matches!(
             self,
-            Self::Calls | Self::Bytes | Self::Errors | Self::Lost | Self::Absent
+            Self::Calls | Self::Bytes | Self::Errors | Self::Lost | Self::Absent | Self::Spills | Self::Occupancy
         )
     }
 
@@ -51,13 +53,15 @@ impl Measure {
             Self::Average => stat.average(),
             Self::Total => Some(stat.total),
             Self::Calls => Some(stat.calls),
-            Self::Bytes | Self::Errors | Self::Lost | Self::Skew | Self::Absent => None,
+            Self::Bytes | Self::Errors | Self::Lost | Self::Skew | Self::Absent | Self::Spills | Self::Occupancy => {
+                None
+            }
         }
     }
 }
 
 /// Names of the measures.
-pub(crate) const MEASURES: [(&str, Measure); 14] = [
+pub(crate) const MEASURES: [(&str, Measure); 16] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -72,6 +76,8 @@ pub(crate) const MEASURES: [(&str, Measure); 14] = [
     ("lost", Measure::Lost),
     ("skew", Measure::Skew),
     ("missing", Measure::Absent),
+    ("spills", Measure::Spills),
+    ("occ", Measure::Occupancy),
 ];
 
 /// Comparison operator.
@@ -184,7 +190,11 @@ impl Threshold {
             return wrong(ThresholdError::Shape);
         }
         let is_time = measure.is_time();
-        let Some(limit) = limit(right, is_time) else {
+        let number = match measure {
+            Measure::Occupancy => right.strip_suffix('%').map_or(right, str::trim_end),
+            _ => right,
+        };
+        let Some(limit) = limit(number, is_time) else {
             return Err(ThresholdError::Limit {
                 text: text.to_owned(),
                 limit: right.to_owned(),
@@ -224,6 +234,9 @@ impl Threshold {
         }
         if matches!(self.measure, Measure::Skew | Measure::Absent) {
             return self.exceeded_by_collectives(snapshot, &lower);
+        }
+        if matches!(self.measure, Measure::Spills | Measure::Occupancy) {
+            return self.exceeded_by_code(snapshot, &lower);
         }
         let mut any = false;
         for row in &*snapshot.values.kernels {
@@ -290,6 +303,36 @@ impl Threshold {
         if !any {
             let reason = format!("no collective that was recorded has '{}' in its name", self.name);
             return Err(self.unknown(reason));
+        }
+        Ok(found)
+    }
+
+    /// A line for each kernel whose code exceeds the limit.
+    fn exceeded_by_code(&self, snapshot: &Snapshot, lower: &str) -> Result<Vec<String>, ThresholdError> {
+        let mut found = Vec::new();
+        let mut any = false;
+        for row in &*snapshot.values.kernels {
+            let name = snapshot.names.kernel(row.id).map_or("", |known| &known.kernel.name);
+            if row.numbers.stat.calls == 0 || !name.to_lowercase().contains(lower) {
+                continue;
+            }
+            any = true;
+            let value = if self.measure == Measure::Spills {
+                row.code(snapshot).and_then(|code| code.spills()).map(f64::from)
+            } else {
+                row.occupancy(snapshot).map(|occupancy| occupancy.share() * 100.0)
+            };
+            let Some(value) = value else {
+                let reason = match self.measure {
+                    Measure::Spills => format!("the code object of {name} was not read"),
+                    _ => format!("the code object or the GPU of {name} is not known"),
+                };
+                return Err(self.unknown(reason));
+            };
+            found.extend(self.line_if_exceeded(name, value));
+        }
+        if !any {
+            return Err(self.unknown(self.absence(snapshot, lower)));
         }
         Ok(found)
     }
@@ -467,5 +510,52 @@ mod tests {
         };
         assert!(message("p50(gemm) > 1us").contains("'gemm(float*)' never ran"));
         assert!(message("p50(other) > 1us").contains("no kernel, copy or API function"));
+    }
+
+    #[test]
+    fn spills_and_occupancy_are_compared_only_where_code_is_known() {
+        use crate::{Fresh, Options, Store};
+        use roctop_trace::item::{Agent, Code, Dispatch, Item, Kernel, KernelId};
+        let mut store = Store::new(Options::default());
+        let kernel = |id: u32, name: &str, code: Option<Code>| {
+            Item::Kernel(Kernel {
+                id: KernelId(id),
+                name: name.into(),
+                code,
+                ..Kernel::default()
+            })
+        };
+        let code = Code {
+            vgpr: Some(512),
+            sgpr: Some(32),
+            vgpr_spills: Some(87),
+            sgpr_spills: Some(0),
+            wave_size: Some(64),
+            ..Code::default()
+        };
+        let ran = |kernel: u32| {
+            Item::Dispatch(Dispatch {
+                kernel: KernelId(kernel),
+                grid: [256, 1, 1],
+                workgroup: [256, 1, 1],
+                ..Dispatch::default()
+            })
+        };
+        let agent = Item::Agent(Agent {
+            name: "gfx90a".into(),
+            ..Agent::default()
+        });
+        let old = kernel(1, "older", None);
+        store.apply_all(&[agent, kernel(0, "gemm", Some(code)), old, ran(0), ran(1)]);
+        let snapshot = store.snapshot(Fresh::All);
+        let exceeded = |text: &str| Threshold::parse(text).unwrap().exceeded(&snapshot);
+        assert_eq!(
+            exceeded("spills(gemm) > 0").unwrap(),
+            ["failed: spills(gemm) > 0: gemm: 87"]
+        );
+        assert_eq!(exceeded("occ(gemm) < 12 %").unwrap(), Vec::<String>::new());
+        assert_eq!(exceeded("occ(gemm) < 13%").unwrap().len(), 1);
+        let error = exceeded("spills(older) > 0").unwrap_err().to_string();
+        assert!(error.contains("the code object of older was not read"), "{error}");
     }
 }

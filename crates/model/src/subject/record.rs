@@ -2,12 +2,13 @@
 
 use super::row::{ApiSubject, KernelSubject, MarkerSubject, RouteSubject};
 use super::{
-    copy_device, domain, engine_name, gpu, kernel_names, kernel_value, process, route_names, shape, site, stream,
-    thread,
+    copy_device, domain, engine_name, gpu, kernel_names, kernel_value, occupancy, process, route_names, shape, site,
+    stream, thread,
 };
 use crate::apply::is_error;
 use crate::kernel_counters;
 use crate::names::Names;
+use crate::occupancy::Occupancy;
 use crate::query::{Counted, Field, Subject, Value};
 use crate::sites::Sites;
 use crate::snapshot::Snapshot;
@@ -65,7 +66,18 @@ impl Kind {
         let is_of_memory = matches!(self, Self::Allocation | Self::Scratch);
         match field {
             F::Name | F::Dur | F::Pid | F::Rank | F::Tid | F::Thread => true,
-            F::Mangled | F::Queue | F::Lds | F::Vgpr | F::Sgpr | F::Scratch | F::Grid | F::Wg => {
+            F::Mangled
+            | F::Queue
+            | F::Lds
+            | F::Vgpr
+            | F::Sgpr
+            | F::Scratch
+            | F::Spills
+            | F::Occ
+            | F::Limit
+            | F::Fill
+            | F::Grid
+            | F::Wg => {
                 matches!(self, Self::Kernel)
             }
             F::Stream | F::Qdly => matches!(self, Self::Kernel | Self::Copy),
@@ -246,6 +258,10 @@ impl<'a> Record<'a> {
                 Field::Stream => stream(names, one.stream),
                 Field::Qdly => submitted(one.submit, one.span),
                 Field::Grid | Field::Wg | Field::Lds | Field::Scratch => shape(&Shape::of(one), field),
+                Field::Occ | Field::Limit | Field::Fill => {
+                    let found = Occupancy::known(names, one.kernel, one.agent, &Shape::of(one));
+                    occupancy(found, field)
+                }
                 _ => kernel_value(names, one.kernel, field),
             },
             Self::Copy(one) => match field {

@@ -1,7 +1,8 @@
 //! Rows: what all records of a row have in common, what differs among them, and the numbers of the whole.
 
 use super::{
-    copy_device, domain, engine_name, gpu, kernel_names, kernel_value, process, route_names, shape, site, stream,
+    copy_device, domain, engine_name, gpu, kernel_names, kernel_value, occupancy, process, route_names, shape, site,
+    stream,
 };
 use crate::kernel_counters;
 use crate::names::Names;
@@ -36,6 +37,17 @@ impl KernelSubject<'_> {
     pub(super) fn of_row(&self, field: Field) -> Value<'static> {
         stat(&self.1.numbers.stat, field, self.0.values.totals.kernel_time)
     }
+
+    /// Whether all GPUs that it ran on have the same resources.
+    fn is_on_equal_gpus(&self) -> bool {
+        let mut places = self.1.numbers.cells.iter().map(|cell| self.0.values.placement(cell));
+        let resources = |place: Option<Placement>| {
+            let agent = self.0.names.agent(place?.agent)?;
+            Some((&agent.name, agent.compute_units))
+        };
+        let first = places.next().and_then(resources);
+        first.is_some() && places.all(|place| resources(place) == first)
+    }
 }
 
 impl Subject for KernelSubject<'_> {
@@ -53,10 +65,13 @@ impl Subject for KernelSubject<'_> {
             Field::Grid | Field::Wg | Field::Lds | Field::Scratch if numbers.shapes <= 1 => {
                 shape(&numbers.shape, field)
             }
+            Field::Occ | Field::Limit | Field::Fill if numbers.shapes <= 1 && self.is_on_equal_gpus() => {
+                occupancy(self.1.occupancy(self.0), field)
+            }
             // A launch has none of these.
             Field::Bytes | Field::Bw | Field::Err => Value::None,
             _ if field.is_of_each() => Value::Varies,
-            Field::Mangled | Field::Vgpr | Field::Sgpr => kernel_value(&self.0.names, self.1.id, field),
+            Field::Mangled | Field::Vgpr | Field::Sgpr | Field::Spills => kernel_value(&self.0.names, self.1.id, field),
             _ => self.of_row(field),
         }
     }
@@ -117,7 +132,14 @@ impl Subject for RouteSubject<'_> {
             // Copy kernels alone have a queue.
             Field::Queue if self.1.cells.is_empty() => Value::None,
             // A copy has none of these.
-            Field::Err | Field::Grid | Field::Wg | Field::Lds | Field::Scratch => Value::None,
+            Field::Err
+            | Field::Grid
+            | Field::Wg
+            | Field::Lds
+            | Field::Scratch
+            | Field::Occ
+            | Field::Limit
+            | Field::Fill => Value::None,
             _ if field.is_of_each() => Value::Varies,
             _ => self.of_row(field),
         }

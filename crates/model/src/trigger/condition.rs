@@ -185,7 +185,10 @@ impl Scanner {
     /// A statistic, a gauge or a counter.
     fn measured(&mut self, begin: usize, word: &str, argument: Argument) -> Result<(Test, Option<Nanos>), Error> {
         if let Some((_, measure)) = MEASURES.iter().find(|known| known.0 == word) {
-            if matches!(measure, Measure::Skew | Measure::Absent) {
+            if matches!(
+                measure,
+                Measure::Skew | Measure::Absent | Measure::Spills | Measure::Occupancy
+            ) {
                 return Err(error_at(
                     begin,
                     format!("{word} is a measure of 'roctop summary' alone"),
@@ -220,7 +223,10 @@ impl Scanner {
         }
         if word.starts_with(|c: char| c.is_ascii_uppercase()) {
             let filter = filter_on(argument, "kernels' counters", |field| {
-                matches!(field, Field::Name | Field::Mangled | Field::Vgpr | Field::Sgpr)
+                matches!(
+                    field,
+                    Field::Name | Field::Mangled | Field::Vgpr | Field::Sgpr | Field::Spills
+                )
             })?;
             let (order, limit) = self.compared(plain)?;
             return Ok((Test::Counter(word.to_owned(), filter, order, limit), None));
