@@ -118,6 +118,41 @@ fn kernels_and_copies_are_those_of_the_log() {
     }
 }
 
+/// Of every kernel that ran, also of the run-time's own, which it compiles into memory.
+#[test]
+fn what_code_objects_say_of_kernels_is_answered() {
+    let Some(rig) = rig() else { return };
+    let recorded = rig.record("ask-code", &["matrix_transpose"]);
+    let recording = recorded.place.join("rec");
+    let answer = asked(&recording, "top kernels limit 10000");
+    assert!(!rows(&answer).is_empty());
+    for row in rows(&answer) {
+        let values = &row["values"];
+        assert_eq!(values["Spills"], 0, "{values:#}");
+        let share = |name: &str| values[name].as_f64().unwrap();
+        assert!(
+            share("Occupancy_Share") > 0.0 && share("Occupancy_Share") <= 1.0,
+            "{values:#}"
+        );
+        assert!(share("Fill_Share") > 0.0 && share("Fill_Share") <= 1.0, "{values:#}");
+        assert!(values["Limit"].is_string(), "{values:#}");
+    }
+    let count = |question: &str| rows(&asked(&recording, question)).len();
+    assert_eq!(count("top kernels where spills>0"), 0);
+    assert_eq!(count("top kernels where occ<=100% transpose"), 2);
+    let check = |threshold: &str| {
+        let output = roctop(&["summary", recording.to_str().unwrap(), "--fail-if", threshold]);
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    assert_eq!(check("spills(transpose) > 0").0, Some(0));
+    let (code, text) = check("occ(transpose) > 0%");
+    assert!(code != Some(0) && text.contains("transpose_tiled"), "{code:?} {text}");
+    assert!(check("spills(nothing) > 0").1.contains("no kernel"));
+}
+
 #[test]
 fn a_summary_and_an_answer_have_the_same_numbers() {
     let recording = demo::recording();

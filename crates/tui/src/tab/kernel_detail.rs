@@ -16,6 +16,7 @@ use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
 use crate::widgets::{activity, histogram};
 use roctop_model::analysis::usage;
+use roctop_model::snapshot::KernelRow;
 use roctop_model::subject::SliceSubject;
 use roctop_model::table::Placement;
 use roctop_model::{LaneKey, Slice, Snapshot};
@@ -138,7 +139,33 @@ fn facts(scene: &Scene<'_>, row: &Row, launches: &Launches) -> Vec<String> {
         units::bytes(u64::from(numbers.shape.group_size)),
         units::bytes(u64::from(numbers.shape.private_size)),
     );
-    vec![first, counts(scene, row), launches.slowest(scene)]
+    let mut all = vec![first];
+    all.extend(resources(scene, kernel));
+    all.extend([counts(scene, row), launches.slowest(scene)]);
+    all
+}
+
+/// What the code object says, and what it and the latest launch allow.
+fn resources(scene: &Scene<'_>, kernel: &KernelRow) -> Vec<String> {
+    let Some(code) = kernel.code(scene.snap) else {
+        return Vec::new();
+    };
+    let number = |value: Option<u32>| value.map_or_else(|| units::MISSING.into(), |value| value.to_string());
+    let said = format!(
+        "spills VGPR {}  SGPR {}  wave{}  max wg {}  code {}",
+        number(code.vgpr_spills),
+        number(code.sgpr_spills),
+        number(code.wave_size),
+        number(code.max_workgroup),
+        code.bytes.map_or_else(|| units::MISSING.into(), units::bytes),
+    );
+    let mut all = vec![said];
+    if let Some(found) = kernel.occupancy(scene.snap) {
+        let shape = &kernel.numbers.shape;
+        let fill = found.fill_text().map_or_else(String::new, |text| format!("  {text}"));
+        all.push(format!("{}{fill}", found.limit_text(&code, shape)));
+    }
+    all
 }
 
 fn counts(scene: &Scene<'_>, row: &Row) -> String {

@@ -21,6 +21,7 @@ use crate::widgets::row_cache::Basis;
 use crate::widgets::stat_column::HasStat;
 use crate::widgets::table::{self, Scene, Table};
 use crate::{Grouping, NameForm, Size, Tab};
+use roctop_model::occupancy::Occupancy;
 use roctop_model::sites::SiteWork;
 use roctop_model::snapshot::KernelRow;
 use roctop_model::stats::Stat;
@@ -148,6 +149,19 @@ fn visible<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
     known.map(|name| &*name.short).collect()
 }
 
+/// The columns of what code objects say.
+const CODE: [ColumnId; 4] = [
+    ColumnId("Spills"),
+    ColumnId("Occupancy_Share"),
+    ColumnId("Limit"),
+    ColumnId("Fill_Share"),
+];
+
+/// What the latest launch of a kernel can have.
+fn occupancy(row: &Row, scene: &Scene<'_>) -> Option<Occupancy> {
+    source(row, scene)?.occupancy(scene.snap)
+}
+
 /// The columns of counters.
 const COUNTERS: [ColumnId; 8] = [
     ColumnId("Counter_1"),
@@ -242,6 +256,41 @@ impl Table for KernelTable {
         counter!(6),
         counter!(7),
         Column {
+            title: "SPILL",
+            name: CODE[0].0,
+            width: 6,
+            rank: 8,
+            worth: |row, scene| {
+                let spills = source(row, scene).and_then(|kernel| kernel.code(scene.snap)?.spills());
+                Worth::maybe(spills.map(u64::from))
+            },
+            text: Shown::Plain,
+        },
+        Column {
+            title: "OCC%",
+            name: CODE[1].0,
+            width: 5,
+            rank: 8,
+            worth: |row, scene| Worth::number(occupancy(row, scene).map(|found| found.share())),
+            text: Shown::Share,
+        },
+        Column {
+            title: "LIMIT   ",
+            name: CODE[2].0,
+            width: 8,
+            rank: 9,
+            worth: |row, scene| Worth::text(occupancy(row, scene).map(|found| found.limiter.word())),
+            text: Shown::Left,
+        },
+        Column {
+            title: "FILL%",
+            name: CODE[3].0,
+            width: 5,
+            rank: 8,
+            worth: |row, scene| Worth::number(occupancy(row, scene).and_then(|found| Some(found.fill()?.0))),
+            text: Shown::Share,
+        },
+        Column {
             title: "TIME, 20 s",
             name: "Time_last_second_ns",
             width: 20,
@@ -264,7 +313,7 @@ impl Table for KernelTable {
         if column == ColumnId("Is_estimate") && !launches::may_estimate(scene, Kind::Kernels) {
             return Heading::Absent;
         }
-        if sites::is_absent(scene, column) {
+        if sites::is_absent(scene, column) || CODE.contains(&column) && !scene.snap.names.has_code() {
             return Heading::Absent;
         }
         match COUNTERS.iter().position(|counter| *counter == column) {

@@ -7,10 +7,11 @@ use roctop_model::ask::{Cell, Unit};
 use roctop_trace::units;
 
 /// Columns of numbers without unit that the screen writes in another way.
-const NUMBERS: [&str; 14] = [
+const NUMBERS: [&str; 15] = [
     "Pid",
     "Rank",
     "Process_Id",
+    "Spills",
     "Step",
     "Absolute",
     "Communicator",
