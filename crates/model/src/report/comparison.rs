@@ -1,10 +1,10 @@
 //! Compares two sets of kernels: which became slower or faster, beyond noise. The screen and `roctop diff` share this rule.
 
 use crate::Snapshot;
-use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, compare};
+use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, Verdict, compare};
 use crate::seconds::KernelSamples;
 use crate::stats::Stat;
-use roctop_trace::item::KernelId;
+use roctop_trace::item::{Code, KernelId};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -59,6 +59,47 @@ pub fn changes(before: &Samples, after: &Samples) -> Vec<Changed> {
     let mut rows: Vec<Changed> = rows.collect();
     rows.sort_by(|a, b| b.gain().abs().total_cmp(&a.gain().abs()));
     rows
+}
+
+/// A number of a kernel's code.
+type Number = fn(&Code) -> Option<u32>;
+
+/// What the code of a kernel says about a time that changed: `code changed: VGPR 483 → 512, scratch 0 → 472 B`, `bytes
+/// differ`, or `same code`. `None` if the code is not known, or several kernels have this name.
+pub fn code_change(before: &Snapshot, after: &Snapshot, row: &Changed) -> Option<String> {
+    let code = |snapshot: &Snapshot, id: Option<KernelId>| {
+        let id = id?;
+        let known = snapshot.names.kernel(id)?;
+        let mut same = snapshot.values.kernels.iter().filter(|other| {
+            let ran = other.id != id && other.numbers.stat.calls > 0;
+            ran && snapshot
+                .names
+                .kernel(other.id)
+                .is_some_and(|name| name.kernel.name == known.kernel.name)
+        });
+        known.kernel.code.filter(|_| same.next().is_none())
+    };
+    let (old, new) = (code(before, row.kernel[0])?, code(after, row.kernel[1])?);
+    let fields: [(&str, &str, Number); 8] = [
+        ("VGPR", "", |code| code.vgpr),
+        ("AGPR", "", |code| code.agpr),
+        ("SGPR", "", |code| code.sgpr),
+        ("VGPR spills", "", |code| code.vgpr_spills),
+        ("SGPR spills", "", |code| code.sgpr_spills),
+        ("scratch", " B", |code| code.scratch),
+        ("LDS", " B", |code| code.lds),
+        ("wave", "", |code| code.wave_size),
+    ];
+    let differing = fields.iter().filter_map(|(name, unit, of)| {
+        let (old, new) = (of(&old)?, of(&new)?);
+        (old != new).then(|| format!("{name} {old} → {new}{unit}"))
+    });
+    let differing: Vec<String> = differing.collect();
+    if !differing.is_empty() {
+        return Some(format!("code changed: {}", differing.join(", ")));
+    }
+    let is_same = old.hash? == new.hash? && old.bytes == new.bytes;
+    Some(if is_same { "same code" } else { "bytes differ" }.into())
 }
 
 /// Merges kernels of one name.
@@ -131,6 +172,11 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
             row.gain() / 1e6,
             row.name
         )?;
+        if matches!(change.verdict, Verdict::Worse | Verdict::Better)
+            && let Some(cause) = code_change(before, after, row)
+        {
+            writeln!(out, "{:>8} {cause}", "")?;
+        }
     }
     writeln!(
         out,
@@ -142,6 +188,71 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A run in which one kernel with this code took so long.
+    fn run(code: Option<Code>, nanos: u64) -> Arc<Snapshot> {
+        use crate::{Fresh, Mode, Options, Store};
+        use roctop_trace::item::{Dispatch, Item, Kernel, Span};
+        let mut store = Store::new(Options {
+            mode: Mode::Replay,
+            ..Options::default()
+        });
+        store.apply(&Item::Kernel(Kernel {
+            name: "gemm".into(),
+            code,
+            ..Kernel::default()
+        }));
+        for number in 0..100 {
+            let begin = 1_000_000 * (number + 1);
+            store.apply(&Item::Dispatch(Dispatch {
+                span: Span {
+                    begin,
+                    end: begin + nanos + number % 3,
+                },
+                ..Dispatch::default()
+            }));
+        }
+        store.snapshot(Fresh::All)
+    }
+
+    #[test]
+    fn a_change_of_the_code_is_named_beside_the_time() {
+        let code = Code {
+            vgpr: Some(483),
+            vgpr_spills: Some(0),
+            scratch: Some(0),
+            bytes: Some(4096),
+            hash: Some(1),
+            ..Code::default()
+        };
+        let spilled = Code {
+            vgpr: Some(512),
+            vgpr_spills: Some(87),
+            scratch: Some(472),
+            hash: Some(2),
+            ..code
+        };
+        let other = Code { hash: Some(3), ..code };
+        let written = |before: Option<Code>, after: Option<Code>, nanos: u64| {
+            let mut out = Vec::new();
+            write(&run(before, 5990), &run(after, nanos), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let text = written(Some(code), Some(spilled), 13780);
+        assert!(
+            text.contains("code changed: VGPR 483 → 512, VGPR spills 0 → 87, scratch 0 → 472 B\n"),
+            "{text}"
+        );
+        assert!(written(Some(code), Some(other), 13780).contains("bytes differ\n"));
+        assert!(written(Some(code), Some(code), 13780).contains("same code\n"));
+        for text in [
+            written(Some(code), None, 13780),
+            written(None, Some(code), 13780),
+            written(Some(code), Some(spilled), 5990),
+        ] {
+            assert!(!text.contains("code"), "{text}");
+        }
+    }
 
     #[test]
     fn kernels_of_both_sides_and_of_one_have_a_verdict() {

@@ -10,7 +10,7 @@ use crate::compare;
 use crate::jump::Target;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, top};
-use crate::widgets::column::{Column, ColumnId, Shown, Worth};
+use crate::widgets::column::{Column, ColumnId, Heading, Shown, Worth};
 use crate::widgets::histogram;
 use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
@@ -130,6 +130,19 @@ fn name(row: &Row, scene: &Scene<'_>, form: NameForm) -> String {
     }
 }
 
+/// What the code says about a time that changed; both windows of one run have the same.
+fn code_change(row: &Row, scene: &Scene<'_>) -> Option<String> {
+    let is_changed = matches!(row.changed.change.verdict, Verdict::Worse | Verdict::Better);
+    let of_windows = compare::windows(scene.ui, scene.snap).is_some();
+    let before = scene
+        .ui
+        .baseline
+        .as_deref()
+        .filter(|_| !of_windows)
+        .unwrap_or(scene.snap);
+    comparison::code_change(before, scene.snap, &row.changed).filter(|_| is_changed)
+}
+
 fn mean(sample: Sample) -> Option<u64> {
     (sample.count > 0).then_some(sample.mean.round() as u64)
 }
@@ -230,7 +243,20 @@ impl Table for ChangeTable {
             worth: |row, _| Worth::Text(row.changed.change.verdict.word().into()),
             text: Shown::Left,
         },
+        Column {
+            title: "CODE",
+            name: "Code_Change",
+            width: 44,
+            rank: 8,
+            worth: |row, scene| Worth::text(code_change(row, scene)),
+            text: Shown::Left,
+        },
     ];
+
+    fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
+        let is_absent = column == ColumnId("Code_Change") && !scene.snap.names.has_code();
+        if is_absent { Heading::Absent } else { Heading::Usual }
+    }
 
     fn rows(scene: &Scene<'_>) -> Vec<Row> {
         let Some(compared) = compared(scene) else {
