@@ -13,8 +13,10 @@ use crate::decode::Decoder;
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, Nanos, ProcessId};
 use crate::keep::Keeper;
+use crate::log;
 use crate::model::Store;
 use crate::model::trigger::Watch;
+use crate::process::limits;
 use crate::raw::{Batch, Raw, RawSink, Tee, split};
 use crate::recording::Recorder;
 use crate::session::{self, Live, SessionDir};
@@ -394,7 +396,8 @@ fn start_gauges(gauging: &Gauging, sending: BatchSender, pids: Pids) -> Result<O
             };
             let mut batch = Batch::default();
             batch.take(ProcessId(0), &Raw::Gauges(&samples));
-            if !sending.send(batch) || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
+            let is_over = !sending.send(batch) || limits::is_processor_time_short();
+            if is_over || stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }
@@ -426,8 +429,18 @@ impl Drainer {
         let _ = rustix::process::nice(-10);
         let began = Instant::now();
         let mut schedule = Schedule::new(self.is_recorded, of_thread());
+        let mut is_short = false;
         loop {
-            let message = match messages.recv_timeout(schedule.pause()) {
+            if !is_short && limits::is_processor_time_short() {
+                is_short = true;
+                log::line(&limits::short_processor_time());
+            }
+            let received = if is_short {
+                messages.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                messages.recv_timeout(schedule.pause())
+            };
+            let message = match received {
                 Ok(message) => Some(message),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
@@ -440,6 +453,10 @@ impl Drainer {
             let is_last = self.take_messages(message, messages, now)?;
             if self.is_left.load(Ordering::Relaxed) {
                 return Ok(());
+            }
+            if is_short && !is_last {
+                self.filling.hand_on();
+                continue;
             }
             let progress = self.drain(now, is_last)?;
             if self.is_shown && schedule.takes_health() {

@@ -96,7 +96,8 @@ impl Run {
     /// Looks for programs that use ROCm without the collector, unless none is wanted.
     pub(crate) fn watch(&self, session: &Path, ingest: &Ingest) -> Result<Option<Watch>> {
         let sender = ingest.sender();
-        let watch = (!self.no_collect).then(|| Watch::start(session, move |report| sender.missed(report)));
+        let is_over = limits::is_processor_time_short;
+        let watch = (!self.no_collect).then(|| Watch::start(session, is_over, move |report| sender.missed(report)));
         Ok(watch.transpose()?)
     }
 

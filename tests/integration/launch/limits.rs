@@ -1,7 +1,9 @@
 //! Resource limits with which roctop was started.
 
+use super::signals::wait;
 use super::{text, word};
 use crate::kit::directory::place;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -88,4 +90,51 @@ fn a_limit_stops_no_program_or_is_named_before_it_starts() {
             check(option, low << step, &program, &started);
         }
     }
+}
+
+/// Once roctop has used its processor time, all but what the program needs of it ends.
+#[test]
+fn a_limit_of_processor_time_ends_the_reading_and_no_program() {
+    let place = place("processor-time");
+    let (pid, go, told) = (place.join("pid"), place.join("go"), place.join("told"));
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let script = format!("trap '' 40; echo $$ > pid; read line < go; echo output; exit {CODE}");
+    let mut command = Command::new("prlimit");
+    command.args(["--cpu=2:2", env!("CARGO_BIN_EXE_roctop"), "record", "-o", "rec", "--"]);
+    command
+        .args(["sh", "-c", &script])
+        .current_dir(&place)
+        .stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(File::create(&told).unwrap());
+    let mut roctop = command.spawn().unwrap();
+    let said = || std::fs::read_to_string(&told).unwrap();
+    wait("the program", || pid.exists().then_some(()));
+    // Each of these signals costs roctop processor time, and the program none.
+    let send = format!(
+        "i=0; while [ $i -lt 500 ]; do kill -40 {} || exit; i=$((i+1)); done",
+        roctop.id()
+    );
+    wait("the limit", || {
+        Command::new("sh")
+            .args(["-c", &send])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        let has_ended = roctop.try_wait().unwrap().is_some();
+        (has_ended || said().contains("ulimit -t")).then_some(())
+    });
+    assert_eq!(
+        roctop.try_wait().unwrap(),
+        None,
+        "roctop runs as long as its program: {}",
+        said()
+    );
+    std::fs::write(&go, "\n").unwrap();
+    let output = roctop.wait_with_output().unwrap();
+    assert!(is_right(&output), "{:?} {}", output.status, said());
+    let lines: Vec<String> = said().lines().map(str::to_owned).collect();
+    let about = |line: &&String| line.contains("processor time is limited to 2");
+    assert_eq!(lines.iter().filter(about).count(), 1, "{lines:?}");
+    let summary = super::run(&["summary", word(&place.join("rec"))]);
+    assert!(summary.status.success(), "{}", text(&summary.stderr));
 }

@@ -43,7 +43,7 @@ fn all() -> Vec<i32> {
 }
 
 /// Waits until something is there: a minute is a watchdog.
-fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {

@@ -289,14 +289,18 @@ pub struct Watch {
 
 impl Watch {
     /// Watches the descendants of this process. `on_change` receives each new report, and `None` when a report is
-    /// withdrawn.
-    pub fn start(session: &Path, on_change: impl Fn(Option<String>) + Send + 'static) -> std::io::Result<Self> {
+    /// withdrawn. It looks no more once `is_over` says so.
+    pub fn start(
+        session: &Path,
+        is_over: fn() -> bool,
+        on_change: impl Fn(Option<String>) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let mut missed = Missed::new(session, std::process::id());
         let (stop, stopped) = channel();
         let look = move || {
             let mut pause = FIRST_PAUSE;
             let mut reported = None;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && !is_over() {
                 let began = Instant::now();
                 missed.look();
                 let report = missed.report(SETTLE_TIME);
