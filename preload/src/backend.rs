@@ -9,6 +9,7 @@ pub mod register;
 pub mod roctracer;
 pub mod roctx;
 pub mod sdk;
+mod unload;
 
 /// Takes completed GPU work that nobody has recorded; called at the end of the process, before `exit` and in the
 /// destructor.

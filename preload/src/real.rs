@@ -11,8 +11,12 @@ pub(crate) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut
 /// The loader's `dlvsym`.
 pub(crate) type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
 
+/// The loader's `dlclose`.
+pub(crate) type Dlclose = unsafe extern "C" fn(*mut c_void) -> c_int;
+
 static DLSYM: AtomicU64 = AtomicU64::new(0);
 static DLVSYM: AtomicU64 = AtomicU64::new(0);
+static DLCLOSE: AtomicU64 = AtomicU64::new(0);
 
 /// Real function of the exported one with this name; looked up once.
 fn behind(place: &AtomicU64, name: &CStr) -> *mut c_void {
@@ -48,6 +52,12 @@ pub(crate) fn each_loaded(visit: impl FnMut(u64, &CStr)) {
 pub(crate) fn loaders_dlvsym() -> Option<Dlvsym> {
     // SAFETY: as above.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(behind(&DLVSYM, c"dlvsym")) }
+}
+
+/// The loader's `dlclose`.
+pub(crate) fn loaders_dlclose() -> Option<Dlclose> {
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Dlclose>>(behind(&DLCLOSE, c"dlclose")) }
 }
 
 fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
@@ -126,6 +136,22 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
         return 1;
     }
     0
+}
+
+/// Number of libraries that the loader has unloaded.
+pub(crate) fn unloaded() -> u64 {
+    let mut count = 0u64;
+    // SAFETY: `count_unloaded` has the signature asked for and gets the address of `count`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(count_unloaded), (&raw mut count).cast()) };
+    count
+}
+
+unsafe extern "C" fn count_unloaded(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid structure; every glibc has this field.
+    let count = unsafe { (*info).dlpi_subs };
+    // SAFETY: `data` is the address of the number that `unloaded` passed.
+    unsafe { *data.cast::<u64>() = count };
+    1
 }
 
 struct Extent {

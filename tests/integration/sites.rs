@@ -113,6 +113,37 @@ fn calls_have_the_call_path_that_the_program_noted() {
 }
 
 #[test]
+fn a_library_at_the_address_of_another_has_its_own_call_paths() {
+    let Some(rig) = rig().filter(|rig| rig.is_oldest()) else {
+        return;
+    };
+    let place = Rig::place("sites-replaced");
+    let recording = place.join("rec");
+    let words = ["replaced", "liblaunch.so", "libpass_a.so", "libpass_b.so"].map(|name| rig.app(name));
+    let mut words = words.map(|path| path.to_str().unwrap().to_owned());
+    words[0] = "replaced".into();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let options = ["record", "-o", recording.to_str().unwrap()];
+    let output = Rig::ended(&mut rig.command(&place, &options, &words));
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let noted: Vec<(&str, &str)> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+    let is_replaced = |pair: &[(&str, &str)]| pair[0].0 != pair[1].0 && pair[0].1 == pair[1].1;
+    assert!(noted.windows(2).any(is_replaced), "{noted:?}");
+    let read = read(&recording);
+    let functions = |(process, call): &(ProcessId, ApiCall)| {
+        let path = read.sites.path_of(*process, call.site)?;
+        Some(read.sites.functions_text(path))
+    };
+    let paths = read.calls.values().flatten().filter_map(functions);
+    let launched: Vec<&str> = paths.filter(|path| path.contains("launch_kernel")).collect();
+    assert_eq!(launched.len(), 3 * noted.len());
+    for (path, (letter, _)) in launched.iter().zip(noted.iter().flat_map(|one| [*one; 3])) {
+        assert!(path.contains(&format!("pass_{letter}")), "{letter}: {path}");
+    }
+}
+
+#[test]
 fn names_are_in_a_recording_only_where_they_are_wanted() {
     let Some((without, _)) = recorded("sites-unnamed", &[]) else {
         return;

@@ -50,6 +50,20 @@ pub(crate) struct Sites {
     python: Python,
 }
 
+/// A number that changes when libraries are unloaded. What threads know of earlier calls does not count then: another library
+/// may be at the same addresses.
+static UNLOADED: AtomicU64 = AtomicU64::new(0);
+
+#[inline(always)]
+fn unloaded() -> u64 {
+    UNLOADED.load(Ordering::Relaxed)
+}
+
+/// Notes the number of libraries that were unloaded so far.
+pub fn note_unloaded(count: u64) {
+    UNLOADED.store(mix(0, count), Ordering::Relaxed);
+}
+
 const MAKING: u64 = 1;
 const FAILED: u64 = 2;
 

@@ -184,8 +184,9 @@ impl Learner<'_> {
     fn identify(&self, scratch: &mut Scratch, writer: SitesWriter<'_>) -> Result<u16, Failure> {
         let mappings = &self.shared.mappings;
         let is_code = || mappings.newest().0.is_executable(self.place.ip);
-        if !is_code() {
-            mappings.refresh(&mut scratch.text, writer, false);
+        let has_unloaded = mappings.has_unloaded();
+        if has_unloaded || !is_code() {
+            mappings.refresh(&mut scratch.text, writer, has_unloaded);
         }
         if !is_code() {
             return Err(Counter::Unreadable);
@@ -424,8 +425,11 @@ impl Learner<'_> {
             words.iter().take_while(on_page).count()
         };
         let outer = if level >= VERY_MANY { 0 } else { python.outer };
-        let key = mix(mix(mix(2, ip), height), python.inner ^ outer);
-        let add = |key, &(offset, word): &StackWord| mix(mix(key, u64::from(offset)), word);
+        // Addresses of one library are those of another once it is unloaded.
+        let (table, _) = mappings.newest();
+        let code = |key, address| mix(mix(key, address), table.identity(address));
+        let key = mix(mix(code(2, ip), height), python.inner ^ outer);
+        let add = |key, &(offset, word): &StackWord| code(mix(key, u64::from(offset)), word);
         path.key = words.iter().fold(key, add);
         Ok(path)
     }

@@ -94,13 +94,23 @@ impl Table {
         self.executables.get(..count).unwrap_or_default()
     }
 
-    /// Whether there is code at this address.
     #[inline]
-    pub(super) fn is_executable(&self, address: u64) -> bool {
+    fn code_at(&self, address: u64) -> Option<&Executable> {
         let all = self.executables();
         let after = all.partition_point(|[start, ..]| value(start) <= address);
         let last = after.checked_sub(1).and_then(|at| all.get(at));
-        last.is_some_and(|[_, end, _]| address < value(end))
+        last.filter(|[_, end, _]| address < value(end))
+    }
+
+    /// Whether there is code at this address.
+    #[inline]
+    pub(super) fn is_executable(&self, address: u64) -> bool {
+        self.code_at(address).is_some()
+    }
+
+    /// Identity of the content at this address; 0 if there is no code.
+    pub(super) fn identity(&self, address: u64) -> u64 {
+        self.code_at(address).map_or(0, |[.., identity]| value(identity))
     }
 
     /// Lowest and highest address of code.
@@ -166,6 +176,8 @@ pub(super) struct Mappings {
     /// When the list was read, and how long that took, ticks.
     read: AtomicU64,
     cost: AtomicU64,
+    /// [`super::unloaded`] when the list was last read.
+    unloaded: AtomicU64,
     /// 1 if a reading was refused because the last one was too recent.
     due: AtomicU64,
     /// Bytes of the stack file when all mappings were last written to it.
@@ -213,6 +225,11 @@ impl Mappings {
         clock::now().wrapping_sub(value(&self.read)) > MAX_AGE
     }
 
+    /// Whether a library was unloaded since the list was read: another one may have taken its place.
+    pub(super) fn has_unloaded(&self) -> bool {
+        super::unloaded() != value(&self.unloaded)
+    }
+
     /// Whether so much was written since that the mappings are about to be overwritten in the stack file.
     pub(super) fn is_overwritten(&self, writer: SitesWriter<'_>) -> bool {
         let (written, capacity) = writer.written();
@@ -252,6 +269,7 @@ impl Mappings {
             return false;
         }
         self.due.store(0, Ordering::Relaxed);
+        let unloaded = super::unloaded();
         let (old, generation) = self.newest();
         let [even, odd] = &self.tables;
         let new = if generation.is_multiple_of(2) { odd } else { even };
@@ -285,6 +303,7 @@ impl Mappings {
         self.cost.store(end.wrapping_sub(now), Ordering::Relaxed);
         self.read.store(end, Ordering::Relaxed);
         if is_read {
+            self.unloaded.store(unloaded, Ordering::Relaxed);
             // Release: pairs with the acquire in `newest`.
             self.generation.store(generation + 1, Ordering::Release);
         } else {

@@ -1,0 +1,2 @@
+#define PASS pass_a
+#include "pass.h"

@@ -1,0 +1,2 @@
+#define PASS pass_b
+#include "pass.h"
