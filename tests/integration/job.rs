@@ -290,9 +290,8 @@ fn asked_by_a_model(job: &Job) -> String {
 /// Goes from the job's screen to a rank's own views, which show this kernel, and back.
 fn visits_a_rank(screen: &mut Terminal, ranks: usize, kernel: &str) {
     screen.wait("all ranks", |text| has_ranks(text, ranks));
-    // The first row of the list of ranks.
-    screen.keys("\r");
-    let shown = screen.wait("a rank's own screen", |text| text.contains("esc back"));
+    // The first row of the list of ranks. A node of a busy machine may not answer in time: roctop says so, and the key asks again.
+    let shown = screen.keys_until("\r", "a rank's own screen", |text| text.contains("esc back"));
     assert!(shown.contains("rank 0 of job"), "{shown}");
     screen.keys("3");
     screen.wait("its kernels", |text| text.contains("KERNEL") && text.contains(kernel));

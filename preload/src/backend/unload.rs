@@ -1,6 +1,7 @@
 //! `dlclose`: what is known of call paths does not count once a library is gone, since another may take its place.
 
 #![expect(unsafe_code, reason = "stands in front of the loader's function")]
+#![expect(unreachable_pub, reason = "exported by its symbol alone")]
 
 use crate::guard::{Errno, wall};
 use crate::real;

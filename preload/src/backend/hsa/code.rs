@@ -14,42 +14,57 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Maximum wait for the thread.
 const MAX_WAIT: Duration = Duration::from_secs(1);
+/// Maximum time for which another thread holds the queue.
+const MAX_HELD: Duration = Duration::from_millis(20);
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
+/// Numbers and URIs of code objects.
+type Waiting = VecDeque<(u64, Vec<u8>)>;
+
 /// Code objects to read, in the order of their numbers.
-static QUEUE: Mutex<Queue> = Mutex::new(Queue {
-    waiting: VecDeque::new(),
-    reader: 0,
-});
+static QUEUE: Mutex<Waiting> = Mutex::new(VecDeque::new());
+/// Process that the reading thread is of, 0 none: a child of a fork has no such thread.
+static READER: AtomicU64 = AtomicU64::new(0);
 /// Greatest number of a code object that was to be read, and of one that was.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU64 = AtomicU64::new(0);
 
-struct Queue {
-    waiting: VecDeque<(u64, Vec<u8>)>,
-    /// Process that the reading thread is of, 0 none: a child of a fork has no such thread.
-    reader: u32,
+/// The queue; `None` in the child of a fork in which another thread held it.
+fn queue() -> Option<MutexGuard<'static, Waiting>> {
+    let start = Instant::now();
+    loop {
+        match QUEUE.try_lock() {
+            Ok(queue) => return Some(queue),
+            Err(TryLockError::WouldBlock) if start.elapsed() < MAX_HELD => std::thread::yield_now(),
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Reads a code object soon.
 pub(super) fn read_later(id: u64, uri: Vec<u8>) {
-    let Ok(mut queue) = QUEUE.lock() else { return };
-    queue.waiting.push_back((id, uri));
+    let Some(mut queue) = queue() else { return };
+    let own = u64::from(std::process::id());
+    if READER.load(Ordering::Acquire) != own {
+        // What a parent had to read is the parent's.
+        queue.clear();
+        DONE.fetch_max(ASKED.load(Ordering::Acquire), Ordering::AcqRel);
+    }
+    queue.push_back((id, uri));
     ASKED.fetch_max(id, Ordering::AcqRel);
-    let own = std::process::id();
-    if queue.reader != own {
+    if READER.load(Ordering::Acquire) != own {
         let built = std::thread::Builder::new().name("roctop-code".into()).stack_size(STACK);
         let spawned = without_signals(|| built.spawn(|| wall((), run)));
         if spawned.is_ok() {
-            queue.reader = own;
+            READER.store(own, Ordering::Release);
         } else {
-            queue.waiting.clear();
+            queue.clear();
             DONE.fetch_max(id, Ordering::AcqRel);
         }
     }
@@ -59,7 +74,8 @@ pub(super) fn read_later(id: u64, uri: Vec<u8>) {
 pub(super) fn finish(id: u64) {
     let until = id.min(ASKED.load(Ordering::Acquire));
     let start = Instant::now();
-    while DONE.load(Ordering::Acquire) < until && start.elapsed() < MAX_WAIT {
+    let is_read = || READER.load(Ordering::Acquire) == u64::from(std::process::id());
+    while DONE.load(Ordering::Acquire) < until && is_read() && start.elapsed() < MAX_WAIT {
         std::thread::sleep(Duration::from_micros(50));
     }
 }
@@ -73,8 +89,8 @@ fn run() {
     reset_affinity();
     loop {
         let Ok(mut queue) = QUEUE.lock() else { return };
-        let Some((id, uri)) = queue.waiting.pop_front() else {
-            queue.reader = 0;
+        let Some((id, uri)) = queue.pop_front() else {
+            READER.store(0, Ordering::Release);
             return;
         };
         drop(queue);
