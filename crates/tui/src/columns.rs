@@ -6,12 +6,9 @@ use super::{ColumnId, Popup, Ui};
 use roctop_model::Snapshot;
 use roctop_model::ask;
 
-/// The letter that turns a column on and off.
+/// The letter that turns a column on and off: `a` to `z`, then `A` to `Z`.
 pub(crate) fn letter(at: usize) -> Option<char> {
-    u8::try_from(at)
-        .ok()
-        .filter(|at| *at < 26)
-        .map(|at| (b'a' + at) as char)
+    ('a'..='z').chain('A'..='Z').nth(at)
 }
 
 /// All columns of a list, each with its word in the settings: its heading, or its name in files where another column has
