@@ -4,7 +4,7 @@ mod limits;
 mod loader;
 mod missed;
 mod recorded;
-mod signals;
+pub(crate) mod signals;
 
 use crate::kit::directory::place;
 use std::io::Write;

@@ -4,6 +4,7 @@ mod graphs;
 mod python;
 mod pytorch;
 
+use crate::kit::records::{parquet_number, parquet_rows, parquet_text};
 use crate::kit::rig::{Rig, rig};
 use crate::real_run_time::sites::has_canary;
 use roctop::item::{ApiCall, Item, ProcessId};
@@ -224,6 +225,26 @@ fn files_for_other_tools_have_call_paths() {
     let has = |text: &[u8]| trace.windows(text.len()).any(|window| window == text);
     assert!(has(b"launch()"), "slices have their site");
     assert_eq!(leaks(&to), Vec::<PathBuf>::new(), "bytes of a stack in an export");
+    // A launch has the site of its kernel.
+    let sites = |kind: &str| -> BTreeMap<u64, String> {
+        let rows = parquet_rows(&to, kind);
+        let rows = rows.iter().map(|row| {
+            (
+                parquet_number(row, "correlation_id"),
+                parquet_text(row, "site").to_owned(),
+            )
+        });
+        rows.collect()
+    };
+    let (calls, kernels) = (sites("hip_api"), sites("kernel_dispatch"));
+    let known = kernels.iter().filter(|(_, site)| !site.is_empty());
+    let known: Vec<_> = known.collect();
+    assert!(!known.is_empty() && known.iter().all(|(id, site)| calls.get(id) == Some(site)));
+    assert!(
+        sites("memory_allocation")
+            .values()
+            .any(|site| site.contains("allocate"))
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::network::{NODES, Network};
 use super::{Job, OWN, has_ranks, visits_a_rank, wait_for};
 use crate::kit::rig::rig;
 use crate::kit::terminal::Terminal;
+use crate::launch::signals::{LAST, noted, sigs};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -233,6 +234,38 @@ impl Drop for Slurm {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
+    }
+}
+
+/// Slurm signals each process of a step by itself: roctop and the program.
+#[test]
+fn a_signal_to_a_slurm_step_reaches_its_program_once() {
+    if !are_installed(&["srun", "scancel", "slurmctld", "slurmd", "munged"]) {
+        return;
+    }
+    let Some(sigs) = sigs() else { return };
+    let job = Job::new("scancel");
+    let Some(network) = Network::new(&job, 4) else { return };
+    let _slurm = Slurm::start(&job, &network);
+    let conf = format!("SLURM_CONF={}", job.place.join("slurm/slurm.conf").display());
+    let on_first_node = |shell: &str| network.command(&job, 0, &format!("{conf} exec {shell}"));
+    let roctop = format!("{OWN} record -o {} --", job.place.join("recording").display());
+    for (number, tool) in (1..).zip(["", &roctop]) {
+        let report = job.place.join(format!("report-{number}"));
+        let step = format!("srun --quiet --ntasks 1 {tool} {sigs} note {}", report.display());
+        let mut srun = spawn(on_first_node(&step));
+        wait_for("the program", || noted(&report).is_some());
+        for signal in [10, 2, 15, LAST] {
+            let scancel = format!("scancel --signal={signal} {number}.0");
+            let output = on_first_node(&scancel).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            wait_for("the signal", || {
+                noted(&report).is_some_and(|(_, all)| all.contains(&signal))
+            });
+        }
+        let ended = srun.wait().unwrap();
+        let (_, all) = noted(&report).unwrap();
+        assert_eq!(all, [10, 2, 15, LAST], "{tool:?}: {ended:?}");
     }
 }
 

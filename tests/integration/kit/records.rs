@@ -2,7 +2,8 @@
 
 use super::table::Table;
 use super::trace::Trace;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::{Row, RowAccessor};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -140,25 +141,45 @@ pub(crate) fn parquet_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Rows of a kind in the Parquet files below `out`.
+pub(crate) fn parquet_rows(out: &Path, kind: &str) -> Vec<Row> {
+    let files = parquet_files(&out.join("parquet").join(format!("kind={kind}")));
+    let readers = files
+        .iter()
+        .map(|path| SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap());
+    readers
+        .flat_map(|reader| reader.into_iter().map(Result::unwrap).collect::<Vec<_>>())
+        .collect()
+}
+
+fn cell(row: &Row, name: &str) -> usize {
+    row.get_column_iter().position(|(column, _)| column == name).unwrap()
+}
+
+/// The number of a row's column.
+pub(crate) fn parquet_number(row: &Row, name: &str) -> u64 {
+    row.get_long(cell(row, name)).unwrap() as u64
+}
+
+/// The text of a row's column.
+pub(crate) fn parquet_text<'a>(row: &'a Row, name: &str) -> &'a str {
+    row.get_string(cell(row, name)).unwrap()
+}
+
 pub(crate) fn of_parquet(out: &Path) -> Records {
-    use parquet::record::RowAccessor;
     let records = KINDS.iter().map(|(kind, ..)| {
-        let mut rows = Vec::new();
-        for path in parquet_files(&out.join("parquet").join(format!("kind={kind}"))) {
-            let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
-            for row in reader.get_row_iter(None).unwrap() {
-                let row = row.unwrap();
-                let at = |name: &str| row.get_column_iter().position(|(column, _)| column == name).unwrap();
-                let number = |name: &str| row.get_long(at(name)).unwrap() as u64;
-                let name = match *kind {
-                    "kernel_dispatch" => "kernel",
-                    "memory_copy" => "direction",
-                    _ => "function",
-                };
-                let name = row.get_string(at(name)).unwrap().clone();
-                rows.push((name, number("correlation_id"), number("start_ns"), number("end_ns")));
-            }
-        }
+        let rows = parquet_rows(out, kind);
+        let rows = rows.iter().map(|row| {
+            let name = match *kind {
+                "kernel_dispatch" => "kernel",
+                "memory_copy" => "direction",
+                _ => "function",
+            };
+            let number = |name| parquet_number(row, name);
+            let name = parquet_text(row, name).to_owned();
+            (name, number("correlation_id"), number("start_ns"), number("end_ns"))
+        });
+        let mut rows: Vec<Record> = rows.collect();
         rows.sort();
         (*kind, rows)
     });

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The program of `sigs.c`; none without a C compiler.
-fn sigs() -> Option<&'static str> {
+pub(crate) fn sigs() -> Option<&'static str> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/launch/sigs.c");
@@ -29,7 +29,7 @@ fn sigs() -> Option<&'static str> {
 }
 
 /// Ends the program that notes signals.
-const LAST: i32 = 64;
+pub(crate) const LAST: i32 = 64;
 /// The first real-time signal of programs.
 const FIRST_QUEUED: i32 = 34;
 /// One of each kind. Those that end a screen are the last.
@@ -110,7 +110,7 @@ impl Started {
 }
 
 /// What the program has noted: its process id, and its signals.
-fn noted(report: &Path) -> Option<(u32, Vec<i32>)> {
+pub(crate) fn noted(report: &Path) -> Option<(u32, Vec<i32>)> {
     let text = std::fs::read_to_string(report).ok()?;
     let mut lines = text.split_terminator('\n');
     let pid: u32 = lines.next()?.parse().ok()?;

@@ -4,6 +4,7 @@ use super::{counts, load, segment, told};
 use crate::kit::directory::place;
 use crate::kit::made;
 use crate::kit::made::{Made, make};
+use crate::kit::records::{parquet_number, parquet_rows};
 use crate::kit::table::Table;
 use roctop::export::run::Run;
 use roctop::item::{ApiCall, ProcessId, Span};
@@ -82,6 +83,13 @@ fn a_cut_holds_what_ended_in_its_time_and_its_launches() {
     let rows = |name: &str| Table::read(&place.join(format!("{name}_kernel_trace.csv")));
     let times = |table: &Table| (table.numbers("Start_Timestamp"), table.numbers("End_Timestamp"));
     assert_eq!(times(&rows("a")), times(&rows("b")));
+    let (from, to) = (part.to_str().unwrap(), place.to_str().unwrap());
+    let (code, _, errors) = told(&["export", from, "-d", to, "--format", "parquet"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let marks = parquet_rows(&place, "hip_api").into_iter();
+    let marks: Vec<u64> = marks.map(|row| parquet_number(&row, "taken_along")).collect();
+    let of = |mark: u64| marks.iter().filter(|known| **known == mark).count();
+    assert_eq!((of(0), of(1)), (ended.len(), along.len()));
 }
 
 #[test]
