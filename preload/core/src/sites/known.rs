@@ -213,8 +213,8 @@ impl Known {
         Some(unsafe { interpreter.frames(state) })
     }
 
-    /// The tag of this key, which only this owner of the memory uses, until a library is unloaded. Not a part of the key, so that the key is there
-    /// sooner: two reads of the time stamp counter wait for all that is between them.
+    /// The tag of this key, which only this owner of the memory uses, and no call after a library is unloaded. Not a part of
+    /// the key, so that the key is there sooner: two reads of the time stamp counter wait for all that is between them.
     #[inline(always)]
     fn tag(&self, key: u64) -> u64 {
         key ^ self.owner.get() ^ super::unloaded()
