@@ -132,7 +132,9 @@ fn name(row: &Row, scene: &Scene<'_>, form: NameForm) -> String {
 
 /// What the code says about a time that changed; both windows of one run have the same.
 fn code_change(row: &Row, scene: &Scene<'_>) -> Option<String> {
-    let is_changed = matches!(row.changed.change.verdict, Verdict::Worse | Verdict::Better);
+    if !matches!(row.changed.change.verdict, Verdict::Worse | Verdict::Better) {
+        return None;
+    }
     let of_windows = compare::windows(scene.ui, scene.snap).is_some();
     let before = scene
         .ui
@@ -140,7 +142,7 @@ fn code_change(row: &Row, scene: &Scene<'_>) -> Option<String> {
         .as_deref()
         .filter(|_| !of_windows)
         .unwrap_or(scene.snap);
-    comparison::code_change(before, scene.snap, &row.changed).filter(|_| is_changed)
+    comparison::code_change(before, scene.snap, &row.changed)
 }
 
 fn mean(sample: Sample) -> Option<u64> {
