@@ -16,7 +16,7 @@ pub(crate) use self::clock_interpolation::doubt;
 pub(crate) use self::worker::{STACK, before_exit, start_thread, wake};
 
 use self::clock_interpolation::Line;
-use self::reckoning::reckon_all;
+use self::reckoning::reckon_first;
 use super::queue::{Apart, Queue};
 use super::{Hsa, copy, driver, hsa, observed, symbol};
 use crate::process;
@@ -46,7 +46,7 @@ pub(crate) fn begin(queue: &'static Queue) {
     let mut all = queues();
     all.push(queue);
     if let Some(hsa) = hsa() {
-        reckon_all(hsa, &[queue]);
+        reckon_first(hsa, queue);
     }
     drop(all);
     start_thread();

@@ -3,7 +3,8 @@
 //!
 //! Durations are counted in the agent's ticks, because a conversion moves when the run-time recalibrates. A declaration
 //! may be wrong, though: an emulator declared 100 MHz and counted at 1 GHz. So conversions of the current time are
-//! compared over at least [`MIN_TICKS`].
+//! compared over at least [`MIN_TICKS`]. Where they contradict the declaration grossly, two more points soon after the
+//! first decide, so that the first kernels have the right durations.
 
 use super::super::Hsa;
 use super::super::agent::Agent;
@@ -19,6 +20,12 @@ const MIN_TICKS: u64 = 1 << 24;
 const DEVIATION_PART: u64 = 100;
 /// Deviation that shows it at once, ns since the run-time began: no read of two clocks takes as long.
 const CERTAIN: u64 = 50_000_000;
+/// Ratio of two rates from which the declaration is grossly wrong.
+const GROSS: u64 = 2;
+/// Minimum time between the first point and one that confirms its rate, ns: reads of two clocks take far less.
+const MIN_CONFIRMATION: u64 = 500_000;
+/// Number of points that confirm it: an error of one point changes with the distance.
+const CONFIRMATIONS: u8 = 2;
 /// Number of agents that are distinguished.
 const AGENTS: usize = 64;
 
@@ -29,6 +36,8 @@ struct Rate {
     point: [u64; 2],
     /// The rate up to it, Hz; 0: no point was seen.
     seen: u64,
+    /// Number of points nearby that confirmed it.
+    confirmations: u8,
     /// The rate in place of the declared one, Hz.
     measured: Option<u64>,
 }
@@ -36,6 +45,7 @@ struct Rate {
 const UNSEEN: Rate = Rate {
     point: [0; 2],
     seen: 0,
+    confirmations: 0,
     measured: None,
 };
 
@@ -55,12 +65,13 @@ pub(super) fn of(agent: &Agent) -> Option<u64> {
 }
 
 /// Follows two points of an agent's clock, ticks and ns: the current time, and a later one by the run-time's calibration.
-pub(super) fn see(hsa: &Hsa, agent: &Agent, points: [[u64; 2]; 2]) {
+/// Whether a point a little later decides if the declaration is wrong.
+pub(super) fn see(hsa: &Hsa, agent: &Agent, points: [[u64; 2]; 2]) -> bool {
     let at = agent.index as usize;
     let (Some(declared), Some(slot), Ok(mut rates)) = (agent.frequency, MEASURED.get(at), RATES.try_lock()) else {
-        return;
+        return false;
     };
-    let Some(rate) = rates.get_mut(at) else { return };
+    let Some(rate) = rates.get_mut(at) else { return false };
     rate.follow(declared, points, clock::boottime().saturating_sub(hsa.began));
     slot.store(rate.measured.unwrap_or(0), Ordering::Relaxed);
     if let Some(measured) = rate.measured
@@ -68,6 +79,7 @@ pub(super) fn see(hsa: &Hsa, agent: &Agent, points: [[u64; 2]; 2]) {
     {
         say(declared, measured);
     }
+    rate.is_in_doubt(declared)
 }
 
 /// The run-time starts again, or this is a child process.
@@ -101,11 +113,15 @@ impl Rate {
             *self = Self {
                 point: here,
                 seen,
+                confirmations: 0,
                 measured: is_certain(declared, seen, age).then_some(seen),
             };
             return;
         }
         if here[0].wrapping_sub(self.point[0]).cast_signed() < MIN_TICKS.cast_signed() {
+            if self.is_in_doubt(declared) {
+                self.confirm(here);
+            }
             return;
         }
         let Some(seen) = rate(self.point, here) else { return };
@@ -115,7 +131,26 @@ impl Rate {
         } else if !deviates(self.seen, seen) {
             self.measured = Some(seen);
         }
-        (self.point, self.seen) = (here, seen);
+        (self.point, self.seen, self.confirmations) = (here, seen, CONFIRMATIONS);
+    }
+
+    /// Whether the only rate seen contradicts the declaration grossly, and nothing has decided yet.
+    fn is_in_doubt(&self, declared: u64) -> bool {
+        let is_gross = self.seen > declared.saturating_mul(GROSS) || self.seen < declared / GROSS;
+        self.measured.is_none() && self.seen > 0 && self.confirmations < CONFIRMATIONS && is_gross
+    }
+
+    /// Compares the first rate with the one up to a point nearby.
+    fn confirm(&mut self, here: [u64; 2]) {
+        if here[1].saturating_sub(self.point[1]) < MIN_CONFIRMATION * (u64::from(self.confirmations) + 1) {
+            return;
+        }
+        if rate(self.point, here).is_some_and(|nearby| nearby.abs_diff(self.seen) < self.seen / 8) {
+            self.confirmations += 1;
+        }
+        if self.confirmations == CONFIRMATIONS {
+            self.measured = Some(self.seen);
+        }
     }
 }
 
@@ -189,6 +224,45 @@ mod tests {
         // The system clock jumped, or the machine was suspended.
         assert_eq!(after(&[TRUE, TRUE + 4 * MS, TRUE - 4 * MS, TRUE], MS).measured, None);
         assert_eq!(after(&[TRUE, 50 * TRUE, TRUE], MS).measured, None);
+    }
+
+    /// A rate after a first point by a calibration, and points this many ticks and ns after it.
+    fn nearby(calibrated: u64, points: &[[u64; 2]]) -> Rate {
+        let mut rate = after(&[calibrated], MS);
+        for [ticks, span] in points {
+            rate.follow(DECLARED, [[1_000 + ticks, 5_000 + span], [0; 2]], MS);
+        }
+        rate
+    }
+
+    #[test]
+    fn points_nearby_confirm_a_gross_contradiction() {
+        // 1 GHz.
+        assert_eq!(nearby(TENTH, &[[MS, MS]]).measured, None);
+        assert_eq!(
+            nearby(TENTH, &[[MS, MS], [2 * MS, 2 * MS]]).measured,
+            Some(1_000_000_000)
+        );
+        // The first calibration was wrong: the counter has 100 MHz.
+        assert_eq!(
+            nearby(TENTH, &[[MS / 10, MS], [MS / 5, 2 * MS], [MS, 10 * MS]]).measured,
+            None
+        );
+        // So was the first point, by 4 ms.
+        assert_eq!(
+            nearby(TENTH, &[[MS, 6 * MS], [2 * MS, 16 * MS], [3 * MS, 26 * MS]]).measured,
+            None
+        );
+        // Too near.
+        assert_eq!(
+            nearby(TENTH, &[[MS / 4, MS / 4], [MS / 3, MS / 3], [MS / 2, MS / 2]]).measured,
+            None
+        );
+        // Not gross.
+        assert_eq!(
+            nearby(TRUE * 10 / 15, &[[MS * 3 / 20, MS], [MS * 3 / 10, 2 * MS]]).measured,
+            None
+        );
     }
 
     #[test]

@@ -8,20 +8,36 @@ use super::rate;
 use crate::clock;
 use std::time::{Duration, Instant};
 
-/// Calibrates the clocks of agents and of queues without recorded work. Under the lock.
-pub(super) fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) {
+/// Calibrates the clocks of a new queue. Where the driver's declaration of its agent's rate is in doubt, it does so until
+/// that is decided, but only a few times: work that is recorded before has wrong durations. Under the lock.
+pub(super) fn reckon_first(hsa: &Hsa, queue: &'static Queue) {
+    const TRIES: usize = 4;
+    const PAUSE: Duration = Duration::from_micros(700);
+    for _ in 0..TRIES {
+        if !reckon_all(hsa, &[queue]) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Calibrates the clocks of agents and of queues without recorded work. Under the lock. Whether an agent's rate is in
+/// doubt, see [`rate::see`].
+fn reckon_all(hsa: &Hsa, all: &[&'static Queue]) -> bool {
+    let mut is_in_doubt = false;
     for (at, queue) in all.iter().enumerate() {
         let is_first = !all.iter().take(at).any(|other| other.agent.index == queue.agent.index);
         let is_reckoned = queue.slots.is_reckoned();
         if let Some(points) = (is_first || is_reckoned).then(|| reckon(hsa, queue)).flatten() {
             if is_first {
-                rate::see(hsa, &queue.agent, points);
+                is_in_doubt |= rate::see(hsa, &queue.agent, points);
             }
             if is_reckoned {
                 queue.slots.keep_reckoned(points);
             }
         }
     }
+    is_in_doubt
 }
 
 /// Schedule of calibrations with exponential back-off: the longer the run-time compares the clocks, the better it knows
