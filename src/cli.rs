@@ -340,6 +340,9 @@ pub struct Doctor {
     /// Seconds that all checks of the GPU may take; with more than 30 each check may take longer, too.
     #[arg(long, value_name = "SECONDS", requires = "gpu", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
+    /// How the ranks of a job that runs are placed on cores and GPUs: of this job, or of the only one.
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["words", "gpu"])]
+    pub job: Option<Option<String>>,
     /// A program to look at, with its arguments.
     #[arg(value_name = "APP ARGS", trailing_var_arg = true)]
     pub words: Vec<OsString>,

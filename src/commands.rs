@@ -428,6 +428,9 @@ pub fn doctor(options: &cli::Doctor) -> Result<u8> {
         };
         return doctor::gpu::examine(wish, &mut std::io::stdout().lock());
     }
+    if let Some(job) = &options.job {
+        return doctor::placement::examine(job.as_deref(), &mut std::io::stdout().lock());
+    }
     let report = doctor::examine(&options.words);
     report.write(&mut std::io::stdout().lock())?;
     Ok(u8::from(!report.is_well()))

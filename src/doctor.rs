@@ -1,9 +1,10 @@
 //! What will work here, and why not: one screen, each line a fact that was looked at.
 //!
 //! [`program`] looks at what is to be recorded, [`recorded`] at the run-times and what comes of them, [`trial`] records the
-//! built-in workload. [`gpu`] runs checks on the GPU itself.
+//! built-in workload. [`gpu`] runs checks on the GPU itself, and [`placement`] asks the ranks of a job that runs.
 
 pub mod gpu;
+pub mod placement;
 pub mod program;
 mod recorded;
 mod trial;

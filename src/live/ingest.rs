@@ -217,6 +217,7 @@ impl Ingest {
                 batches: batches.clone(),
                 waiting: waiting.clone(),
             },
+            gauging.root.clone(),
         )?;
         let stack_files = StackFiles::default();
         let (to_sites, drains) = sync_channel(1);

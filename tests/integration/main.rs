@@ -29,6 +29,7 @@ mod keep;
 mod kernel_names;
 mod launch;
 mod mcp;
+mod placement;
 mod real_run_time;
 mod recording;
 mod registers;

@@ -116,6 +116,7 @@ impl Run {
             | Item::Transfer(_)
             | Item::EventCall(_)
             | Item::ThreadTime(_)
+            | Item::Binding(..)
             | Item::Communicator(_)
             | Item::Communication(_)
             | Item::Status { .. }

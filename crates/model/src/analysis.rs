@@ -10,6 +10,7 @@ pub mod host;
 pub mod overhead;
 pub mod overlap;
 pub(crate) mod period;
+pub mod placement;
 pub mod rules;
 pub mod steps;
 pub mod usage;

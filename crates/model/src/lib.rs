@@ -7,6 +7,7 @@
 pub mod analysis;
 mod apply;
 pub mod ask;
+pub mod bindings;
 mod calls;
 pub mod collectives;
 mod counted_apart;
@@ -68,6 +69,7 @@ pub use self::fx_hash::FastMap;
 
 use self::analysis::usage::has_kernels;
 use self::analysis::{LoggedAlert, Thresholds};
+use self::bindings::Bindings;
 use self::collectives::Collectives;
 use self::event_calls::EventCalls;
 use self::gauges::Gauges;
@@ -282,6 +284,7 @@ pub struct Store {
     alert_log: Arc<Vec<LoggedAlert>>,
     event_calls: EventCalls,
     thread_times: ThreadTimes,
+    bindings: Bindings,
     sites: Arc<Sites>,
     /// Of a store that holds a part of the past only: how far its lanes reach.
     reach: Option<Reach>,
@@ -372,6 +375,7 @@ impl Store {
             Item::Transfer(transfer) => self.transfer(transfer),
             Item::EventCall(call) => self.event_calls.add(call),
             Item::ThreadTime(time) => self.thread_times.add(time),
+            Item::Binding(process, binding) => self.bindings.add(*process, binding),
             Item::Site(process, fact) => Arc::make_mut(&mut self.sites).add(*process, fact),
             Item::Communicator(communicator) => self.collectives.communicator(communicator),
             Item::Communication(call) => self.collectives.communication(call),

@@ -187,6 +187,7 @@ impl Narrowing {
         values.collectives = all.collectives.clone();
         values.event_calls = all.event_calls.clone();
         values.thread_times = all.thread_times.clone();
+        values.bindings = all.bindings.clone();
         Snapshot {
             now: self.window.end,
             names: own.names.clone(),

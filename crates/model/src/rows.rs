@@ -47,6 +47,7 @@ impl Store {
             memory: self.memory.values(),
             event_calls: self.event_calls.values(),
             thread_times: self.thread_times.values(),
+            bindings: self.bindings.clone(),
             collectives: Arc::new(self.collectives.values(self.now)),
             totals: self.totals,
             rate: self.rate(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::analysis::{Cached, LoggedAlert, Thresholds};
+use super::bindings::Bindings;
 use super::collectives::CollectiveValues;
 use super::event_calls::EventCalls;
 use super::fx_hash::FastMap;
@@ -305,6 +306,8 @@ pub struct Values {
     pub event_calls: EventCalls,
     /// How long threads had run, by thread.
     pub thread_times: ThreadTimes,
+    /// Where processes may run.
+    pub bindings: Bindings,
     /// Collectives of RCCL, matched across the processes.
     pub collectives: Arc<CollectiveValues>,
     /// PC samples by code location; locations keep their indexes.

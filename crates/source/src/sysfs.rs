@@ -2,8 +2,10 @@
 //!
 //! Parsers are pure; [`reader::Reader`] opens files below a root that tests can set. A missing value is a reading too:
 //! it contains the reason. Hardware counters are not here; they need the collector.
+//! [`binding`] reads where processes may run.
 
 mod attributes;
+pub mod binding;
 pub mod fdinfo;
 pub mod gpu_metrics;
 mod partition;

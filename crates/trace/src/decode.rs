@@ -570,6 +570,7 @@ impl RawSink for Decoder {
             Raw::Output(bytes) => self.items.push(Item::Output(bytes.to_vec())),
             Raw::Gauges(samples) => self.gauges(process, samples),
             Raw::ThreadTimes(readings) => self.thread_times(process, readings),
+            Raw::Binding(binding) => self.items.push(Item::Binding(process, Box::new((*binding).clone()))),
             Raw::Sites(facts) => {
                 let items = facts.iter().map(|fact| Item::Site(process, fact.clone()));
                 self.items.extend(items);

@@ -18,6 +18,7 @@ pub use crate::id::{
     AgentId, CounterId, KernelId, Nanos, NodeId, OperationId, ProcessId, QueueId, Span, StreamId, TextId, ThreadId,
 };
 
+use crate::binding::Binding;
 use crate::gauge::metric::Sample;
 use crate::gauge::{Count, Counter, Device};
 use crate::pc_sampling;
@@ -166,6 +167,8 @@ pub enum Item {
     EventCall(EventCall),
     /// How long a thread had run.
     ThreadTime(ThreadTime),
+    /// Where a process may run.
+    Binding(ProcessId, Box<Binding>),
     /// What was found out about a call site.
     Site(ProcessId, SiteFact),
     /// A communicator was created, released or first seen.

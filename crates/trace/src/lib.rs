@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod binding;
 pub mod clock;
 pub mod clocks;
 pub mod decode;

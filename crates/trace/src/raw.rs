@@ -3,6 +3,7 @@
 //! Live sessions and recordings deliver this type. A [`crate::decode::Decoder`] turns it into items, a recorder writes
 //! it to files.
 
+use crate::binding::Binding;
 use crate::decode::Plain;
 use crate::gauge::metric::Sample;
 use crate::item::{Exit, Health, LossReason, Nanos, ProcessId};
@@ -40,6 +41,8 @@ pub enum Raw<'a> {
     Gauges(&'a [Sample]),
     /// How long threads of the process had run.
     ThreadTimes(&'a [ThreadReading]),
+    /// Where the process may run.
+    Binding(&'a Binding),
     /// What was found out about call sites of the process.
     Sites(&'a [SiteFact]),
     /// Current time, CLOCK_BOOTTIME.
@@ -111,6 +114,7 @@ enum Part {
     Output(Vec<u8>),
     Gauges(Vec<Sample>),
     ThreadTimes(Vec<ThreadReading>),
+    Binding(Box<Binding>),
     Sites(Vec<SiteFact>),
     Now(Nanos),
 }
@@ -189,6 +193,7 @@ impl Batch {
                 Part::Output(bytes) => sink.take(*process, &Raw::Output(bytes)),
                 Part::Gauges(samples) => sink.take(*process, &Raw::Gauges(samples)),
                 Part::ThreadTimes(readings) => sink.take(*process, &Raw::ThreadTimes(readings)),
+                Part::Binding(binding) => sink.take(*process, &Raw::Binding(binding)),
                 Part::Sites(facts) => sink.take(*process, &Raw::Sites(facts)),
                 Part::Now(at) => sink.take(*process, &Raw::Now(*at)),
             }
@@ -211,6 +216,7 @@ impl RawSink for Batch {
             Raw::Output(bytes) => Part::Output(bytes.to_vec()),
             Raw::Gauges(samples) => Part::Gauges(samples.to_vec()),
             Raw::ThreadTimes(readings) => Part::ThreadTimes(readings.to_vec()),
+            Raw::Binding(binding) => Part::Binding(Box::new((*binding).clone())),
             Raw::Sites(facts) => Part::Sites(facts.to_vec()),
             Raw::Now(at) => Part::Now(*at),
         };

@@ -15,6 +15,7 @@ use super::widgets::list::List;
 use super::widgets::table::{self, AnswerRow, Scene};
 use super::{Grouping, Pane, SiteGrouping, Ui, columns};
 use roctop_model::analysis::collectives as words;
+use roctop_model::analysis::placement;
 use roctop_model::ask::{
     Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, heading,
     window as asked_window,
@@ -98,6 +99,10 @@ pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Er
         Verb::Gauges => {
             asking.sort(Pane::Devices)?;
             asking.list(Pane::Devices, &["Device"], &|_| true);
+        }
+        Verb::Placement => {
+            asking.answer.places = placement::places(&asking.snap);
+            asking.answer.place(question.limit);
         }
         Verb::Status => status::status(&mut asking),
     }

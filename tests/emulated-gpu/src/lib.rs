@@ -36,6 +36,7 @@
 //! | `EMULATED_GPU_COUNTER` | 100000000 | frequency of the GPU's counter in Hz; `@N` behind it: it shows N when a process first asks |
 //! | `EMULATED_GPU_COPY_ENGINES` | 2 | copy engines of each GPU; 0: the run-times copy with their kernels |
 //! | `EMULATED_GPU_LINKS` | 0 | 1: the GPUs have links to each other, by which they access each other's memory |
+//! | `EMULATED_GPU_NUMA` | none | NUMA node of each GPU, a list: the machine then has as many nodes, and its CPUs are divided among them |
 //! | `EMULATED_GPU_SENSORS` | 1 | 0: the driver has no files about load, clocks, power and temperatures |
 //! | `EMULATED_GPU_EVENTS` | 4095 | events that a process may have; the run-times poll signals without one |
 //! | `EMULATED_GPU_HABITS` | none | how packet processors of other makes work, a list: `headers` stay in taken packets, the read index moves `late` (at the completion), the `doorbell` says how far packets are taken, kernels of a queue are `serial` or begin when their packet is `parsed`, ahead of barriers, processors are `eager` (never nap) or `slow` (nap 5 ms), and `_exit` is an `exit` for everybody who shadows it |

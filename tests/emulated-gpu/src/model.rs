@@ -28,6 +28,8 @@ pub(crate) struct Model {
     pub(crate) copy_engines: u32,
     /// Whether the GPUs have links to each other.
     pub(crate) links: bool,
+    /// NUMA node of each GPU; none: the machine's own nodes are seen, and the GPUs are at none.
+    pub(crate) numa: Vec<u32>,
     /// Whether the driver reports load, clocks, power and temperatures.
     pub(crate) sensors: bool,
     /// Maximum number of events per process.
@@ -129,6 +131,9 @@ impl Model {
             counter: Counter::named(&text("COUNTER").unwrap_or_default()),
             copy_engines: number("COPY_ENGINES", 2).min(8),
             links: number("LINKS", 0) != 0,
+            numa: text("NUMA")
+                .map(|list| list.split(',').filter_map(|node| node.parse().ok()).collect())
+                .unwrap_or_default(),
             sensors: number("SENSORS", 1) != 0,
             events: number("EVENTS", 4095).clamp(1, 4095),
             faults: Faults::of(text),

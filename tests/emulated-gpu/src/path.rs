@@ -61,7 +61,8 @@ pub(crate) fn meaning(path: &CStr) -> Option<Meaning> {
     if let Some(device) = device(path) {
         return Some(Meaning::Device(device));
     }
-    if !TREES.iter().any(|tree| path.starts_with(tree)) || is_real_pci(path) {
+    let is_numa = path.starts_with(sysfs::NUMA) && !model().numa.is_empty();
+    if !(is_numa || TREES.iter().any(|tree| path.starts_with(tree))) || is_real_pci(path) {
         return None;
     }
     CString::new(format!("{}{path}", sysfs::root()?))

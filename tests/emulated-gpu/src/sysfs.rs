@@ -88,8 +88,71 @@ fn write(root: &Path, entry: &Entry) -> std::io::Result<()> {
     }
 }
 
+/// The machine's NUMA nodes.
+pub(crate) const NUMA: &str = "/sys/devices/system/node";
+
+/// Nodes of the machine, with equal parts of its CPUs.
+fn numa(model: &Model, list: &mut Vec<Entry>) {
+    let Some(last) = model.numa.iter().max() else { return };
+    let nodes = last + 1;
+    let cpus = std::thread::available_parallelism()
+        .map_or(1, |count| count.get() as u32)
+        .max(configured());
+    let all = if nodes == 1 {
+        "0\n".to_owned()
+    } else {
+        format!("0-{last}\n")
+    };
+    for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
+        list.push(file(format!("{NUMA}/{name}"), all.clone()));
+    }
+    for node in 0..nodes {
+        let (from, until) = (cpus * node / nodes, cpus * (node + 1) / nodes);
+        let range = match until - from {
+            0 => "\n".to_owned(),
+            1 => format!("{from}\n"),
+            _ => format!("{from}-{}\n", until - 1),
+        };
+        for cpu in from..until {
+            list.push(link(
+                format!("{NUMA}/node{node}/cpu{cpu}"),
+                format!("/sys/devices/system/cpu/cpu{cpu}"),
+            ));
+        }
+        let words = (0..cpus.div_ceil(32)).rev().map(|word| {
+            let bits = (from..until).filter(|cpu| cpu / 32 == word);
+            format!("{:08x}", bits.fold(0u32, |sum, cpu| sum | 1 << (cpu % 32)))
+        });
+        let mask: Vec<String> = words.collect();
+        let distances: Vec<&str> = (0..nodes)
+            .map(|other| if other == node { "10" } else { "32" })
+            .collect();
+        let memory = format!("Node {node} MemTotal:       33554432 kB\nNode {node} MemFree:        16777216 kB\n");
+        for (name, text) in [
+            ("cpulist", range),
+            ("cpumap", format!("{}\n", mask.join(","))),
+            ("distance", format!("{}\n", distances.join(" "))),
+            ("meminfo", memory),
+        ] {
+            list.push(file(format!("{NUMA}/node{node}/{name}"), text));
+        }
+    }
+}
+
+/// CPUs that are online, of the first range.
+fn configured() -> u32 {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let last = online
+        .trim()
+        .rsplit([',', '-'])
+        .next()
+        .and_then(|last| last.parse::<u32>().ok());
+    last.map_or(1, |last| last + 1)
+}
+
 fn entries(model: &Model) -> Vec<Entry> {
     let mut list = topology::entries(model);
+    numa(model, &mut list);
     list.push(file("/proc/modules", "amdgpu 9945088 0 - Live 0x0000000000000000\n"));
     list.push(file("/sys/module/amdgpu/initstate", "live\n"));
     list.push(file("/sys/module/amdgpu/version", "6.2.4\n"));
@@ -146,6 +209,9 @@ fn render_node(model: &Model, gpu: u32, list: &mut Vec<Entry>) {
     }
     if model.sensors {
         sensors::entries(model, &device, list);
+    }
+    if let Some(node) = model.numa.get(gpu as usize) {
+        list.push(file(format!("{device}/numa_node"), format!("{node}\n")));
     }
     list.push(link(format!("{device}/subsystem"), "../../../bus/pci"));
     list.push(link(format!("{device}/driver"), "../../../bus/pci/drivers/amdgpu"));

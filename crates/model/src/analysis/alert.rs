@@ -38,6 +38,8 @@ pub enum Rule {
     Straggler,
     /// The recording is not whole.
     Recording,
+    /// A process is placed badly on its node.
+    Placement,
 }
 
 impl Rule {
@@ -59,6 +61,7 @@ impl Rule {
             Self::Mismatch => "mismatch",
             Self::Straggler => "straggler",
             Self::Recording => "recording",
+            Self::Placement => "placement",
         }
     }
 

@@ -35,6 +35,7 @@ pub fn alerts(snap: &Snapshot, stretch: Span, usage: &[Usage]) -> Vec<Alert> {
     outliers(snap, &mut out);
     slow_copies(snap, &mut out);
     growth(snap, &mut out);
+    placed(snap, &mut out);
     // Errors first, then by what they cost.
     let rank = |alert: &Alert| (alert.rule.is_bad(), alert.cost.unwrap_or(0.0), alert.weight);
     out.sort_by(|a, b| {
@@ -80,6 +81,41 @@ fn lost(snap: &Snapshot, out: &mut Vec<Alert>) {
             weight: lost.records as f64,
             cost: None,
             evidence: Evidence::Process(row.process.id),
+        });
+    }
+}
+
+/// Ranks that share a GPU, are far from theirs, or are crowded: known once kernels ran.
+fn placed(snap: &Snapshot, out: &mut Vec<Alert>) {
+    let of = &snap.values.bindings;
+    let is_simple = |id| {
+        of.of(id)
+            .and_then(|bound| bound.node.as_ref())
+            .is_none_or(|node| node.numa.len() < 2)
+    };
+    let processes = &snap.values.processes;
+    if of.is_empty() || processes.len() < 2 && processes.iter().all(|row| is_simple(row.process.id)) {
+        return;
+    }
+    let places = super::placement::places(snap);
+    for verdict in super::placement::verdicts(&places)
+        .into_iter()
+        .take(MAX_ALERTS_PER_RULE)
+    {
+        let pid = verdict.of.first().and_then(|at| places.get(*at)).map(|place| place.pid);
+        let process = processes.iter().find(|row| Some(row.process.pid) == pid);
+        let process = process.map_or(ProcessId(0), |row| row.process.id);
+        out.push(Alert {
+            rule: Rule::Placement,
+            about: process.0 << 2 | verdict.kind as u32,
+            text: verdict.text,
+            why: verdict.remedy.map_or_else(
+                || "ask 'placement' has each process".into(),
+                |line| format!("try: {line}"),
+            ),
+            weight: verdict.of.len() as f64,
+            cost: None,
+            evidence: Evidence::Process(process),
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::id::Id;
 use crate::Mode;
+use crate::analysis::placement::{self, Place};
 use crate::snapshot::Snapshot;
 use roctop_trace::item::{LossReason, Lost, Nanos, Span};
 use serde::{Deserialize, Serialize};
@@ -202,6 +203,9 @@ pub struct Answer {
     pub count: usize,
     /// What else is to be known, as sentences.
     pub notes: Vec<String>,
+    /// What the rows about placement are made of: those of several ranks are judged together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
 }
 
 impl Answer {
@@ -244,6 +248,20 @@ impl Answer {
             rows: Vec::new(),
             count: 0,
             notes: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Makes the rows about placement, and the notes on them.
+    pub fn place(&mut self, limit: usize) {
+        self.places.sort_by_key(|place| (place.rank, place.pid));
+        let (columns, mut rows, notes) = placement::answer(&self.places);
+        self.count = rows.len();
+        rows.truncate(limit);
+        (self.columns, self.rows, self.notes) = (columns, rows, notes);
+        if self.places.is_empty() {
+            self.notes
+                .push("no process was read: its placement is not known".into());
         }
     }
 

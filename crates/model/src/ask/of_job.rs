@@ -37,6 +37,9 @@ pub struct Plan {
     pub question: String,
     /// Rows that each rank gives at most.
     pub rows: usize,
+    /// Rows are made of what all ranks say together.
+    #[serde(default)]
+    is_placement: bool,
     /// Rows are added up; else each rank's are listed.
     is_sum: bool,
     /// The rows of a rank stay together.
@@ -68,6 +71,7 @@ impl Plan {
             } else {
                 question.limit
             },
+            is_placement: question.verb == Verb::Placement,
             is_sum,
             is_by_rank,
             limit: question.limit,
@@ -99,7 +103,11 @@ impl Plan {
             *note = format!("rank {rank}: {note}");
         }
         let number = Cell::Number(rank.into());
-        if self.is_sum {
+        if self.is_placement {
+            for place in &mut answer.places {
+                place.rank = Some(rank);
+            }
+        } else if self.is_sum {
             let order = answer.order.as_ref();
             let most = answer
                 .columns
@@ -140,6 +148,11 @@ impl Plan {
     pub fn join(&self, parts: Vec<Part>, is_whole: bool) -> Option<Part> {
         let ranks = parts.iter().map(|part| part.ranks).sum();
         let mut first = parts.first()?.answer.clone();
+        if self.is_placement {
+            first.places = parts.into_iter().flat_map(|part| part.answer.places).collect();
+            first.place(if is_whole { self.limit } else { self.rows });
+            return Some(Part { ranks, answer: first });
+        }
         let mut columns: Vec<Column> = Vec::new();
         for part in &parts {
             let new = |column: &&Column| !columns.iter().any(|known| known.name == column.name);

@@ -83,6 +83,8 @@ pub enum Verb {
     Memory,
     /// What the driver's sensors say.
     Gauges,
+    /// Where processes run, and where their GPUs are.
+    Placement,
     /// The session as a whole.
     Status,
 }
@@ -147,8 +149,18 @@ pub struct Question {
     pub limit: usize,
 }
 
-const VERBS: [&str; 10] = [
-    "top", "slowest", "gaps", "steps", "hang", "errors", "compare", "memory", "gauges", "status",
+const VERBS: [&str; 11] = [
+    "top",
+    "slowest",
+    "gaps",
+    "steps",
+    "hang",
+    "errors",
+    "compare",
+    "memory",
+    "gauges",
+    "placement",
+    "status",
 ];
 const CLAUSES: [&str; 6] = ["where", "in", "last", "step", "by", "limit"];
 
@@ -173,7 +185,8 @@ impl Verb {
             Self::Compare(_) => 6,
             Self::Memory => 7,
             Self::Gauges => 8,
-            Self::Status => 9,
+            Self::Placement => 9,
+            Self::Status => 10,
         }
     }
 
@@ -187,7 +200,7 @@ impl Verb {
             | Self::Errors => None,
             Self::Top(Top::Processes | Top::Collectives | Top::Sites) => Some("is counted over the whole run"),
             Self::Compare(_) => Some("names its times itself, as compare 10s..20s with 70s..80s"),
-            Self::Hang | Self::Memory | Self::Gauges | Self::Status => Some("is about now"),
+            Self::Hang | Self::Memory | Self::Gauges | Self::Placement | Self::Status => Some("is about now"),
         }
     }
 }
@@ -359,6 +372,7 @@ impl Parser {
             "compare" => Verb::Compare(self.compared()?),
             "memory" => Verb::Memory,
             "gauges" => Verb::Gauges,
+            "placement" => Verb::Placement,
             "status" => Verb::Status,
             _ => return Err(unknown(&word, "question", &VERBS)),
         })

@@ -102,7 +102,7 @@ pub const TOOLS: [Tool; 12] = [
     Tool {
         name: ASK,
         description: "Any question in roctop's language: a verb (top, slowest, gaps, steps, hang, errors, compare, memory, gauges, \
-                      status), then clauses (where, in, last, step, by, limit).",
+                      placement, status), then clauses (where, in, last, step, by, limit).",
         takes: &[Source, Question],
     },
     Tool {

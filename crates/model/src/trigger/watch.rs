@@ -492,6 +492,7 @@ impl Watch {
             | Item::Transfer(_)
             | Item::EventCall(_)
             | Item::ThreadTime(_)
+            | Item::Binding(..)
             | Item::Site(..)
             | Item::Communicator(_)
             | Item::Communication(_)

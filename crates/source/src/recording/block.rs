@@ -54,12 +54,21 @@ impl Kind {
     // 19 had the contents of earlier blocks without their copies.
     /// What the calls, dispatches and copies of earlier blocks are.
     pub(super) const CONTENTS: Self = Self(20);
+    /// Where a process may run, and what its node has.
+    pub(super) const BINDING: Self = Self(21);
 
     /// Whether it belongs in the file of facts, which is never removed.
     pub(super) const fn stays(self) -> bool {
         matches!(
             self,
-            Self::PROCESS | Self::TEXTS | Self::FACTS | Self::CALIBRATION | Self::LOST | Self::DROPPED | Self::SITES
+            Self::PROCESS
+                | Self::TEXTS
+                | Self::FACTS
+                | Self::CALIBRATION
+                | Self::LOST
+                | Self::DROPPED
+                | Self::SITES
+                | Self::BINDING
         )
     }
 }

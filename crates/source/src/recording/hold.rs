@@ -67,6 +67,8 @@ struct Facts {
     records: Vec<Vec<u8>>,
     /// Facts about call sites.
     sites: Vec<Vec<u8>>,
+    /// The reading with what the node has.
+    binding: Vec<u8>,
     /// The first calibration sample, and those of the held time with the one before it.
     first_sample: Option<Vec<u8>>,
     samples: VecDeque<(Nanos, Vec<u8>)>,
@@ -81,7 +83,8 @@ impl Facts {
         let chunks = self.texts.iter().chain(&self.records).chain(&self.sites);
         let chunks = chunks.map(Vec::len).sum::<usize>();
         let samples: usize = self.samples.iter().map(|(_, sample)| sample.len() + 32).sum();
-        (self.header.len() + chunks + samples + self.new_texts.len() + self.new_records.len()) as u64
+        (self.header.len() + self.binding.len() + chunks + samples + self.new_texts.len() + self.new_records.len())
+            as u64
     }
 }
 
@@ -282,6 +285,7 @@ impl Hold {
             known.texts.iter().for_each(|texts| put(Kind::TEXTS, texts));
             known.records.iter().for_each(|facts| put(Kind::FACTS, facts));
             known.sites.iter().for_each(|facts| put(Kind::SITES, facts));
+            put(Kind::BINDING, &known.binding);
             known
                 .first_sample
                 .iter()
@@ -495,6 +499,13 @@ impl RawSink for Hold {
             Raw::Output(bytes) => self.push(Kind::OUTPUT, owner, bytes, now),
             Raw::Gauges(samples) => self.push(Kind::GAUGES, owner, &sysfs::store::encode(samples), now),
             Raw::ThreadTimes(readings) => self.push(Kind::THREAD_TIMES, owner, &payload::thread_times(readings), now),
+            // What the node has is read once.
+            Raw::Binding(binding) if binding.node.is_some() => {
+                let binding = payload::binding(binding);
+                self.send(&self.block(Kind::BINDING, owner, &binding, now));
+                self.processes.entry(process).or_default().binding = binding;
+            }
+            Raw::Binding(binding) => self.push(Kind::BINDING, owner, &payload::binding(binding), now),
             Raw::Sites(facts) => {
                 let facts = payload::sites(facts);
                 self.send(&self.block(Kind::SITES, owner, &facts, now));

@@ -432,6 +432,11 @@ impl RawSink for ShiftedSink<'_> {
                 }
                 self.sink.take(process, &Raw::ThreadTimes(&readings));
             }
+            Raw::Binding(binding) => {
+                let mut binding = (*binding).clone();
+                binding.at = moved(&binding.at);
+                self.sink.take(process, &Raw::Binding(&binding));
+            }
             other => self.sink.take(process, other),
         }
     }

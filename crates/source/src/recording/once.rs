@@ -246,7 +246,8 @@ impl RawSink for Once<'_> {
                 self.sink.take(process, &Raw::Sites(&facts));
                 false
             }
-            Raw::Open(_) | Raw::Now(_) | Raw::Output(_) | Raw::Gauges(_) => true,
+            // The same reading may come twice.
+            Raw::Binding(_) | Raw::Open(_) | Raw::Now(_) | Raw::Output(_) | Raw::Gauges(_) => true,
         };
         if is_new {
             self.sink.take(process, raw);

@@ -7,6 +7,7 @@ use crate::sysfs;
 use roctop_ring::layout::{Header, clock};
 use roctop_ring::reader::{InFlight, OpenCall, OpenRange, OpenWork, QueueWork, Thread};
 use roctop_ring::record::{Domain, SLOT_WORDS, Slot};
+use roctop_trace::binding::Binding;
 use roctop_trace::item::{Exit, LossReason, Nanos, ProcessId};
 use roctop_trace::raw::{Raw, RawSink, each};
 use roctop_trace::site::SiteFact;
@@ -97,6 +98,15 @@ fn read_thread_times(words: &[u64]) -> Vec<ThreadReading> {
         ready,
     });
     readings.collect()
+}
+
+/// Encodes where a process may run.
+pub(super) fn binding(binding: &Binding) -> Vec<u8> {
+    postcard::to_allocvec(binding).unwrap_or_default()
+}
+
+fn read_binding(payload: &[u8]) -> Option<Binding> {
+    postcard::from_bytes(payload).ok()
 }
 
 /// Encodes facts about call sites, without gaps.
@@ -219,6 +229,11 @@ pub(super) fn deliver(head: Head, payload: &[u8], sink: &mut dyn RawSink) {
         Kind::OUTPUT => sink.take(process, &Raw::Output(payload)),
         Kind::GAUGES => sink.take(process, &Raw::Gauges(&sysfs::store::decode(payload))),
         Kind::THREAD_TIMES => sink.take(process, &Raw::ThreadTimes(&read_thread_times(&words))),
+        Kind::BINDING => {
+            if let Some(binding) = read_binding(payload) {
+                sink.take(process, &Raw::Binding(&binding));
+            }
+        }
         Kind::SITES => sink.take(process, &Raw::Sites(&read_sites(payload))),
         Kind::NOW => sink.take(process, &Raw::Now(word(0))),
         _ => {}

@@ -489,6 +489,7 @@ impl RawSink for Recorder {
             Raw::Output(bytes) => drop(self.write(Kind::OUTPUT, owner, bytes)),
             Raw::Gauges(samples) => drop(self.write(Kind::GAUGES, owner, &sysfs::store::encode(samples))),
             Raw::ThreadTimes(readings) => drop(self.write(Kind::THREAD_TIMES, owner, &payload::thread_times(readings))),
+            Raw::Binding(binding) => self.must_write(Kind::BINDING, owner, &payload::binding(binding)),
             Raw::Sites(facts) => self.must_write(Kind::SITES, owner, &payload::sites(facts)),
             Raw::Now(at) => {
                 if self.flushed.elapsed() >= MAX_BLOCK_AGE {

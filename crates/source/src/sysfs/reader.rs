@@ -349,6 +349,6 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Absent> {
     Ok(bytes)
 }
 
-fn content(path: &Path) -> Result<String, Absent> {
+pub(super) fn content(path: &Path) -> Result<String, Absent> {
     String::from_utf8(bytes(path)?).map_err(|_| Absent::Unreadable)
 }

@@ -76,6 +76,10 @@ const fn meaning(rule: Rule, reason: LossReason) -> (&'static str, &'static str)
             "Its roctop was killed, or files of it were removed, changed or cut off afterwards.",
             "roctop recover adds what the session's rings still hold. Else look for another copy of the recording.",
         ),
+        Rule::Placement => (
+            "Threads that launch run far from their GPU, ranks share one, or they are crowded on cores while others are free.",
+            "roctop doctor --job has a table of the whole job; the line above starts it better.",
+        ),
         Rule::Straggler => (
             "The same rank comes last again and again; the others spend the time in the collective.",
             "See what it does in that time (K, lower pane): its share of the work, its input, its clock, or its CPU.",

@@ -1,0 +1,813 @@
+//! How processes are placed on their nodes: three verdicts, each with what it costs where that is measured.
+//!
+//! Ranks share a GPU; a thread that launches runs at another NUMA node than its GPU; ranks are crowded on cores while others are
+//! free. Whatever these need and is not known gives no verdict. All other facts are shown, and not judged.
+
+use crate::ask::{Cell, Column, Row, Unit};
+use crate::bindings::Seen;
+use crate::lane::LaneKey;
+use crate::snapshot::Snapshot;
+use roctop_trace::binding::{CpuSet, Device, Node};
+use roctop_trace::item::{ProcessId, ThreadId};
+use roctop_trace::units;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Launches of a lane from which the delay is taken at most: the latest.
+const MAX_LAUNCHES: usize = 4096;
+/// Readings from which on it counts where a thread ran, if it may also run elsewhere.
+const MIN_READINGS: u32 = 3;
+/// Ranks of a node that are matched with its cores at most.
+const MAX_RANKS: usize = 512;
+/// Ranks and GPUs that a sentence names at most.
+const MAX_NAMED: usize = 8;
+
+/// A process and where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Rank, if any.
+    pub rank: Option<u32>,
+    /// Process id.
+    pub pid: u32,
+    /// Name of the node.
+    pub host: String,
+    /// Its machine: containers of one machine may have different names.
+    pub machine: u32,
+    /// Its threads that launch work; if none is known, those that call HIP or HSA.
+    pub threads: Vec<Seen>,
+    /// CPUs of the process's main thread.
+    pub allowed: CpuSet,
+    /// NUMA nodes that it may take memory from.
+    pub memory: CpuSet,
+    /// Cores that its control group lets it use, if limited.
+    pub quota: Option<f64>,
+    /// Whether it is in a container.
+    pub is_contained: bool,
+    /// Variables that limit the visible GPUs.
+    pub visible: Vec<(String, String)>,
+    /// Who started it as one of several.
+    pub launcher: Option<String>,
+    /// GPUs that it ran kernels on: their nodes in the driver's topology.
+    pub gpus: Vec<u32>,
+    /// Median time from a launch to its kernel, ns: of the latest launches.
+    pub delay: Option<u64>,
+    /// What the node has.
+    pub node: Node,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Ranks share a GPU while others have none.
+    SharedGpu,
+    /// A thread that launches runs at another NUMA node than its GPU.
+    FarFromGpu,
+    /// More ranks than cores, while other cores are free.
+    CrowdedCores,
+}
+
+/// A verdict about processes of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Indexes of the places that it is about.
+    pub of: Vec<usize>,
+    /// What is wrong, with what it costs where that is measured.
+    pub text: String,
+    /// What mends it, if that can be said.
+    pub remedy: Option<String>,
+}
+
+impl Place {
+    fn cpus(&self) -> CpuSet {
+        let all = self
+            .threads
+            .iter()
+            .fold(CpuSet::default(), |all, seen| all.or(&seen.allowed));
+        if all.is_empty() { self.allowed.clone() } else { all }
+    }
+
+    fn name(&self) -> String {
+        match self.rank {
+            Some(rank) => format!("rank {rank}"),
+            None => format!("process {}", self.pid),
+        }
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.node.gpus.iter().filter(|gpu| self.gpus.contains(&gpu.node))
+    }
+
+    /// NUMA nodes at which its threads run: those of the CPUs that they may use, else of those that they were seen on.
+    fn numas(&self) -> Option<Vec<u32>> {
+        let mut all = BTreeSet::new();
+        for seen in &self.threads {
+            let may = self.node.numas_of(&seen.allowed);
+            let are = match may.as_slice() {
+                [] => return None,
+                [_] => may,
+                _ if seen.readings >= MIN_READINGS => self.node.numas_of(&seen.used),
+                _ => return None,
+            };
+            all.extend(are);
+        }
+        (!all.is_empty()).then(|| all.into_iter().collect())
+    }
+}
+
+/// The processes of a snapshot, by rank. None whose node was not read.
+pub fn places(snap: &Snapshot) -> Vec<Place> {
+    let mut delays: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    let mut launching: BTreeSet<u32> = BTreeSet::new();
+    for lane in snap.lanes.iter() {
+        if !matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)) {
+            continue;
+        }
+        for slice in lane.recent(MAX_LAUNCHES) {
+            launching.insert(slice.thread);
+            if slice.submit > 0 && slice.submit <= slice.span.begin {
+                delays
+                    .entry(slice.process)
+                    .or_default()
+                    .push(slice.span.begin - slice.submit);
+            }
+        }
+    }
+    let tids = |process: ProcessId| -> BTreeSet<u32> {
+        let known = launching
+            .iter()
+            .filter_map(|thread| snap.names.thread(ThreadId(*thread)));
+        known
+            .filter(|thread| thread.process == process)
+            .map(|thread| thread.tid)
+            .collect()
+    };
+    let place = |row: &crate::snapshot::ProcessRow| {
+        let process = &row.process;
+        let bound = snap.values.bindings.of(process.id)?;
+        let launch = tids(process.id);
+        let is_one = |tid: &u32| launch.is_empty() || launch.contains(tid);
+        let threads = bound
+            .threads
+            .iter()
+            .filter(|(tid, _)| is_one(tid))
+            .map(|(_, seen)| seen.clone());
+        let agents = snap.values.agents.iter().filter(|agent| agent.dispatches > 0);
+        let agents = agents.filter_map(|row| snap.names.agent(row.id));
+        let delay = delays.get_mut(&process.id.0).and_then(|delays| {
+            let middle = delays.len() / 2;
+            (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
+        });
+        Some(Place {
+            rank: process.rank,
+            pid: process.pid,
+            host: process.host.to_string(),
+            machine: process.machine,
+            threads: threads.collect(),
+            allowed: bound.last.allowed.clone(),
+            memory: bound.last.memory.clone(),
+            quota: bound.last.quota,
+            is_contained: bound.last.is_contained,
+            visible: bound.last.visible.clone(),
+            launcher: bound.last.launcher.clone(),
+            gpus: agents
+                .filter(|agent| agent.process == process.id)
+                .map(|agent| agent.node)
+                .collect(),
+            delay,
+            node: bound.node.as_deref().cloned()?,
+        })
+    };
+    let mut places: Vec<Place> = snap.values.processes.iter().filter_map(place).collect();
+    places.sort_by_key(|place| (place.rank, place.pid));
+    places
+}
+
+/// What is wrong, by node; the order of the places does not matter.
+pub fn verdicts(places: &[Place]) -> Vec<Verdict> {
+    let mut nodes: BTreeMap<(&str, u32), Vec<usize>> = BTreeMap::new();
+    for (at, place) in places.iter().enumerate() {
+        nodes.entry((&place.host, place.machine)).or_default().push(at);
+    }
+    let mut verdicts = Vec::new();
+    for of in nodes.into_values() {
+        verdicts.extend(shared_gpus(places, &of));
+        verdicts.extend(far_from_gpu(places, &of));
+        verdicts.extend(crowded(places, &of));
+    }
+    verdicts
+}
+
+fn names(places: &[Place], of: &[usize]) -> String {
+    let mut ranks: Vec<u32> = of.iter().filter_map(|at| places[*at].rank).collect();
+    ranks.sort_unstable();
+    if ranks.len() < of.len() {
+        let names: Vec<String> = of
+            .iter()
+            .take(MAX_NAMED)
+            .map(|at| places[*at].pid.to_string())
+            .collect();
+        let more = if of.len() > MAX_NAMED { ", …" } else { "" };
+        let s = if of.len() == 1 { "" } else { "es" };
+        return format!("process{s} {}{more}", names.join(", "));
+    }
+    format!("rank{} {}", if ranks.len() == 1 { "" } else { "s" }, list(&ranks))
+}
+
+/// Of ranks: a GPU that several run kernels on, unless there are more ranks than GPUs.
+fn shared_gpus(places: &[Place], of: &[usize]) -> Vec<Verdict> {
+    let ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
+    let mut by_gpu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for at in &ranks {
+        for gpu in &places[*at].gpus {
+            by_gpu.entry(*gpu).or_default().push(*at);
+        }
+    }
+    let Some(node) = ranks.first().map(|at| &places[*at].node) else {
+        return Vec::new();
+    };
+    let working = ranks.iter().filter(|at| !places[**at].gpus.is_empty()).count();
+    let is_asked_for = working > node.gpus.len();
+    let free = node.gpus.iter().filter(|gpu| !by_gpu.contains_key(&gpu.node)).count();
+    if is_asked_for || free == 0 {
+        return Vec::new();
+    }
+    let shared = by_gpu.iter().filter(|(_, of)| of.len() > 1);
+    let verdict = |(gpu, of): (&u32, &Vec<usize>)| {
+        let device = node.gpus.iter().find(|device| device.node == *gpu)?;
+        let were = if free == 1 {
+            "GPU has no kernels"
+        } else {
+            "GPUs have no kernels"
+        };
+        Some(Verdict {
+            kind: Kind::SharedGpu,
+            text: format!("{} share GPU {}, and {free} {were}", names(places, of), device.number),
+            remedy: Some(one_gpu_each(&places[of[0]])),
+            of: of.clone(),
+        })
+    };
+    shared.filter_map(verdict).collect()
+}
+
+fn one_gpu_each(place: &Place) -> String {
+    match place.launcher.as_deref() {
+        Some("Slurm") => "srun --gpus-per-task=1 --gpu-bind=closest".into(),
+        Some("Flux") => "flux run --gpus-per-task=1 -o gpu-affinity=per-task".into(),
+        _ => "one value of ROCR_VISIBLE_DEVICES for each rank of a node, by its local rank".into(),
+    }
+}
+
+/// Of processes: threads that launch run at no NUMA node of the GPUs that they launch on.
+fn far_from_gpu(places: &[Place], of: &[usize]) -> Vec<Verdict> {
+    let mut far: Vec<(usize, Vec<u32>, Vec<u32>)> = Vec::new();
+    let mut near: Vec<u64> = Vec::new();
+    for &at in of {
+        let place = &places[at];
+        let wanted: Option<BTreeSet<u32>> = place.devices().map(|gpu| gpu.numa).collect();
+        let wanted: Vec<u32> = wanted.unwrap_or_default().into_iter().collect();
+        let has_cpus = wanted.iter().all(|numa| place.node.cpus_of(*numa).is_some());
+        let (Some(numas), false, true) = (place.numas(), wanted.is_empty(), has_cpus) else {
+            continue;
+        };
+        if numas.iter().any(|numa| wanted.contains(numa)) {
+            near.extend(place.delay);
+        } else {
+            far.push((at, numas, wanted));
+        }
+    }
+    near.sort_unstable();
+    let usual = near.get(near.len() / 2).copied();
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for (at, numas, wanted) in far {
+        let place = &places[at];
+        let gpus: Vec<String> = place
+            .devices()
+            .map(|gpu| gpu.number.to_string())
+            .take(MAX_NAMED)
+            .collect();
+        let s = if gpus.len() == 1 { "" } else { "s" };
+        let cost = match (place.delay, usual) {
+            (Some(own), Some(usual)) if own > usual => format!(
+                ": launch delay p50 ≈ {} against ≈ {} of ranks near their GPU",
+                units::duration(own),
+                units::duration(usual)
+            ),
+            _ => String::new(),
+        };
+        verdicts.push(Verdict {
+            kind: Kind::FarFromGpu,
+            of: vec![at],
+            text: format!(
+                "{} launches at NUMA node {}, and its GPU{s} {} at node {}{cost}",
+                place.name(),
+                list(&numas),
+                if gpus.len() == 1 {
+                    format!("{} is", gpus[0])
+                } else {
+                    format!("{} are", gpus.join(", "))
+                },
+                list(&wanted),
+            ),
+            remedy: near_gpu(places, of, at),
+        });
+    }
+    verdicts
+}
+
+fn list(numbers: &[u32]) -> String {
+    CpuSet::of(numbers.iter().copied()).to_string()
+}
+
+/// The line that starts a process, or all ranks of its node, near its GPU.
+fn near_gpu(places: &[Place], of: &[usize], at: usize) -> Option<String> {
+    let place = &places[at];
+    let cpus = |place: &Place| {
+        let mut numas = place.devices().map(|gpu| gpu.numa);
+        let numa = numas.next()??;
+        numas.all(|other| other == Some(numa)).then_some(())?;
+        Some((numa, place.node.cpus_of(numa)?.clone()))
+    };
+    let (numa, own) = cpus(place)?;
+    let mut ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
+    ranks.sort_by_key(|at| places[*at].rank);
+    let masks: Option<Vec<CpuSet>> = ranks.iter().map(|at| Some(cpus(&places[*at])?.1)).collect();
+    let masks = masks.filter(|masks| masks.len() > 1);
+    Some(match (place.launcher.as_deref(), masks) {
+        (Some("Slurm"), Some(masks)) => {
+            let masks: Vec<String> = masks.iter().map(|mask| format!("0x{}", mask.mask())).collect();
+            format!("srun --cpu-bind=mask_cpu:{}", masks.join(","))
+        }
+        (Some("Open MPI"), Some(masks)) => {
+            let lists: Vec<String> = masks.iter().map(CpuSet::to_string).collect();
+            format!(
+                "a wrapper behind mpirun --bind-to none: taskset -c LIST, with these for the node's ranks: {}",
+                lists.join(" ")
+            )
+        }
+        (Some(_), Some(masks)) => {
+            let lists: Vec<String> = masks.iter().map(CpuSet::to_string).collect();
+            format!(
+                "taskset -c LIST before the program, with these for the node's ranks: {}",
+                lists.join(" ")
+            )
+        }
+        _ if place.memory.contains(numa) => format!("numactl --cpunodebind={numa} --membind={numa}"),
+        _ => format!("taskset -c {own}"),
+    })
+}
+
+/// Of ranks: there are more than the cores that their threads may use, and cores that no rank may use.
+fn crowded(places: &[Place], of: &[usize]) -> Option<Verdict> {
+    let ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
+    let node = &places[*ranks.first()?].node;
+    if node.cores.is_empty() || ranks.len() > MAX_RANKS {
+        return None;
+    }
+    // By core: the ranks that may use it.
+    let cores: Vec<Vec<usize>> = ranks
+        .iter()
+        .map(|at| {
+            let cpus = places[*at].cpus();
+            let met = node.cores.iter().enumerate().filter(|(_, core)| core.meets(&cpus));
+            met.map(|(number, _)| number).collect()
+        })
+        .collect();
+    if cores.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let used: BTreeSet<usize> = cores.iter().flatten().copied().collect();
+    let free = node.cores.len() - used.len();
+    let without = unmatched(&cores, node.cores.len());
+    if without.is_empty() || free == 0 {
+        return None;
+    }
+    // Those that share cores with a rank that has none.
+    let mut group: BTreeSet<usize> = without.iter().copied().collect();
+    let mut shared: BTreeSet<usize> = without.iter().flat_map(|rank| cores[*rank].iter().copied()).collect();
+    loop {
+        let more: Vec<usize> = (0..ranks.len())
+            .filter(|rank| !group.contains(rank) && cores[*rank].iter().all(|core| shared.contains(core)))
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        shared.extend(more.iter().flat_map(|rank| cores[*rank].iter().copied()));
+        group.extend(more);
+    }
+    let group: Vec<usize> = group.into_iter().map(|rank| ranks[rank]).collect();
+    let s = if shared.len() == 1 { "" } else { "s" };
+    let delay = slowest_delay(places, &ranks, &group);
+    Some(Verdict {
+        kind: Kind::CrowdedCores,
+        text: format!(
+            "{} may use {} core{s} together, and {free} core{} free{delay}",
+            names(places, &group),
+            shared.len(),
+            if free == 1 { " is" } else { "s are" }
+        ),
+        remedy: Some(own_cores(&places[group[0]], ranks.len(), node)),
+        of: group,
+    })
+}
+
+/// What the delay is on crowded cores, if it is greater than elsewhere.
+fn slowest_delay(places: &[Place], ranks: &[usize], group: &[usize]) -> String {
+    let middle = |of: &mut dyn Iterator<Item = u64>| {
+        let mut delays: Vec<u64> = of.collect();
+        delays.sort_unstable();
+        delays.get(delays.len() / 2).copied()
+    };
+    let inside = middle(&mut group.iter().filter_map(|at| places[*at].delay));
+    let outside = middle(
+        &mut ranks
+            .iter()
+            .filter(|at| !group.contains(at))
+            .filter_map(|at| places[*at].delay),
+    );
+    match (inside, outside) {
+        (Some(inside), Some(outside)) if inside > outside => format!(
+            ": launch delay p50 ≈ {} against ≈ {} of the other ranks",
+            units::duration(inside),
+            units::duration(outside)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn own_cores(place: &Place, ranks: usize, node: &Node) -> String {
+    let each = (node.cores.len() / ranks.max(1)).max(1);
+    match place.launcher.as_deref() {
+        Some("Slurm") => format!("srun --cpus-per-task={each} --cpu-bind=cores"),
+        Some("Open MPI") => format!("mpirun --map-by slot:PE={each} --bind-to core"),
+        Some("MPICH") => format!("mpiexec -bind-to core:{each}"),
+        Some("Flux") => format!("flux run --cores-per-task={each} -o cpu-affinity=per-task"),
+        _ => format!("{each} cores for each rank: taskset -c LIST"),
+    }
+}
+
+/// Ranks that get no core, however cores are given out.
+fn unmatched(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
+    fn give(rank: usize, cores: &[Vec<usize>], tried: &mut [bool], owner: &mut [Option<usize>]) -> bool {
+        for &core in &cores[rank] {
+            if std::mem::replace(&mut tried[core], true) {
+                continue;
+            }
+            if owner[core].is_none_or(|other| give(other, cores, tried, owner)) {
+                owner[core] = Some(rank);
+                return true;
+            }
+        }
+        false
+    }
+    let mut owner = vec![None; count];
+    (0..cores.len())
+        .filter(|rank| !give(*rank, cores, &mut vec![false; count], &mut owner))
+        .collect()
+}
+
+/// Columns of the answer about placement.
+fn columns() -> Vec<Column> {
+    let all = [
+        ("Rank", Unit::Number, 0, false),
+        ("Node", Unit::Text, 2, false),
+        ("Process_Id", Unit::Number, 3, false),
+        ("CPUs", Unit::Text, 0, false),
+        ("Threads_NUMA", Unit::Text, 1, false),
+        ("GPUs", Unit::Text, 0, false),
+        ("GPUs_NUMA", Unit::Text, 1, false),
+        ("GPU_Address", Unit::Text, 5, false),
+        ("GPU_Partition", Unit::Text, 6, false),
+        ("Network_Card", Unit::Text, 4, false),
+        ("Memory_NUMA", Unit::Text, 7, false),
+        ("Cores_Limit", Unit::Number, 7, false),
+        ("Visible_Devices", Unit::Text, 6, false),
+        ("Launch_Delay_p50_ns", Unit::Nanos, 4, false),
+        ("Verdict", Unit::Text, 1, true),
+    ];
+    let column = |(name, unit, rank, is_wide): (&str, Unit, u8, bool)| Column {
+        name: name.into(),
+        unit,
+        rank,
+        is_wide,
+    };
+    all.into_iter().map(column).collect()
+}
+
+/// Words of a kind of verdict, for the row of a process.
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::SharedGpu => "shares its GPU",
+        Kind::FarFromGpu => "far from its GPU",
+        Kind::CrowdedCores => "crowded on its cores",
+    }
+}
+
+/// Columns and rows about places, a row each, and notes: a verdict each, and the settings of each node.
+pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
+    let verdicts = verdicts(places);
+    let text = |text: String| if text.is_empty() { Cell::None } else { Cell::Text(text) };
+    let joined = |parts: &mut dyn Iterator<Item = String>| {
+        let mut all: Vec<String> = Vec::new();
+        for part in parts {
+            if !all.contains(&part) {
+                all.push(part);
+            }
+        }
+        text(all.join(" "))
+    };
+    let row = |(at, place): (usize, &Place)| {
+        let about = verdicts.iter().filter(|verdict| verdict.of.contains(&at));
+        let words: Vec<&str> = about.map(|verdict| word(verdict.kind)).collect();
+        let cards = place.devices().filter_map(|gpu| place.node.nearest_card(gpu));
+        let cells = vec![
+            place.rank.map_or(Cell::None, |rank| Cell::Number(rank.into())),
+            Cell::Text(place.host.clone()),
+            Cell::Number(place.pid.into()),
+            text(place.cpus().to_string()),
+            place.numas().map_or(Cell::None, |numas| text(list(&numas))),
+            joined(&mut place.devices().map(|gpu| gpu.number.to_string())),
+            joined(&mut place.devices().filter_map(|gpu| gpu.numa).map(|numa| numa.to_string())),
+            joined(&mut place.devices().map(|gpu| gpu.name.clone())),
+            joined(&mut place.devices().filter_map(|gpu| gpu.partition.clone())),
+            joined(&mut cards.map(|card| card.name.clone())),
+            text(place.memory.to_string()),
+            place.quota.map_or(Cell::None, Cell::Number),
+            joined(&mut place.visible.iter().map(|(name, value)| format!("{name}={value}"))),
+            place.delay.map_or(Cell::None, |delay| Cell::Number(delay as f64)),
+            text(words.join(", ")),
+        ];
+        Row { id: None, cells }
+    };
+    let rows = places.iter().enumerate().map(row).collect();
+    let mut notes: Vec<String> = Vec::new();
+    for verdict in &verdicts {
+        let remedy = verdict
+            .remedy
+            .as_ref()
+            .map_or(String::new(), |line| format!("; try: {line}"));
+        notes.push(format!("{}{remedy}", verdict.text));
+    }
+    let mut known: BTreeSet<(&str, u32)> = BTreeSet::new();
+    for place in places {
+        if known.insert((&place.host, place.machine)) {
+            notes.push(facts(place));
+        }
+    }
+    (columns(), rows, notes)
+}
+
+/// What a node has, in a line.
+fn facts(place: &Place) -> String {
+    let node = &place.node;
+    let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let mut parts = vec![count(node.online.count() as usize, "CPU")];
+    if !node.cores.is_empty() {
+        parts.push(count(node.cores.len(), "core"));
+    }
+    if !node.numa.is_empty() {
+        parts.push(count(node.numa.len(), "NUMA node"));
+    }
+    parts.push(count(node.gpus.len(), "GPU"));
+    parts.extend(node.settings.iter().map(|(name, value)| format!("{name}={value}")));
+    if place.is_contained {
+        parts.push("in a container".into());
+    }
+    format!("{}: {}", place.host, parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_trace::binding::Numa;
+
+    fn set(list: &str) -> CpuSet {
+        CpuSet::parse(list).expect("a list")
+    }
+
+    /// A node with cores of two hardware threads, NUMA nodes of equal size, and GPUs at these NUMA nodes.
+    fn node(cores: u32, numa: u32, gpus: &[u32]) -> Node {
+        let each = cores / numa;
+        let cpus = |from: u32, until: u32| CpuSet::of((from..until).chain(from + cores..until + cores));
+        Node {
+            online: set(&format!("0-{}", 2 * cores - 1)),
+            numa: (0..numa)
+                .map(|id| Numa {
+                    id,
+                    cpus: cpus(id * each, (id + 1) * each),
+                })
+                .collect(),
+            cores: (0..cores).map(|core| cpus(core, core + 1)).collect(),
+            gpus: (0..)
+                .zip(gpus)
+                .map(|(number, numa)| Device {
+                    node: numa * 10 + number + 4,
+                    number,
+                    numa: Some(*numa),
+                    ..Device::default()
+                })
+                .collect(),
+            ..Node::default()
+        }
+    }
+
+    /// Four MI250X: which NUMA node each GPU is at (LUMI's and Frontier's documents).
+    const MI250X: [u32; 8] = [3, 3, 1, 1, 0, 0, 2, 2];
+
+    fn rank(rank: u32, cpus: &str, gpus: &[u32], node: &Node) -> Place {
+        let device = |number: &u32| node.gpus[*number as usize].node;
+        Place {
+            rank: Some(rank),
+            pid: 100 + rank,
+            host: "n1".into(),
+            machine: 1,
+            threads: vec![Seen {
+                allowed: set(cpus),
+                used: set(cpus),
+                readings: 1,
+            }],
+            allowed: set(cpus),
+            memory: set("0-3"),
+            quota: None,
+            is_contained: false,
+            visible: Vec::new(),
+            launcher: Some("Slurm".into()),
+            gpus: gpus.iter().map(device).collect(),
+            delay: Some(9_000),
+            node: node.clone(),
+        }
+    }
+
+    fn said(places: &[Place]) -> Vec<(Kind, Vec<usize>)> {
+        verdicts(places)
+            .into_iter()
+            .map(|verdict| (verdict.kind, verdict.of))
+            .collect()
+    }
+
+    fn sentences(places: &[Place]) -> Vec<String> {
+        let words = verdicts(places).into_iter();
+        words
+            .map(|verdict| format!("{} | {}", verdict.text, verdict.remedy.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn ranks_near_their_gpus_are_well() {
+        let node = node(64, 4, &MI250X);
+        // As the centre's documents say: the ranks are bound in the order of the GPUs.
+        let cores = [49, 57, 17, 25, 1, 9, 33, 41];
+        let places: Vec<Place> = (0..8)
+            .map(|at| rank(at, &cores[at as usize].to_string(), &[at], &node))
+            .collect();
+        assert_eq!(said(&places), []);
+    }
+
+    #[test]
+    fn a_rank_far_from_its_gpu_is_named_with_its_cost() {
+        let node = node(64, 4, &MI250X);
+        let mut places = vec![rank(0, "48-55", &[0], &node), rank(1, "0-7", &[1], &node)];
+        places[1].delay = Some(31_000);
+        assert_eq!(
+            sentences(&places),
+            [
+                "rank 1 launches at NUMA node 0, and its GPU 1 is at node 3: launch delay p50 ≈ 31.0 µs against ≈ 9.00 µs of \
+                 ranks near their GPU | srun --cpu-bind=mask_cpu:0xffff000000000000ffff000000000000,\
+                 0xffff000000000000ffff000000000000"
+            ]
+        );
+        // What is no slower has no cost.
+        places[1].delay = Some(8_000);
+        assert!(!sentences(&places)[0].contains("delay"));
+        // Alone: numactl, or taskset where memory of that node is not allowed.
+        places[1].rank = None;
+        places.remove(0);
+        assert!(sentences(&places)[0].ends_with("| numactl --cpunodebind=3 --membind=3"));
+        places[0].memory = set("0");
+        assert!(sentences(&places)[0].ends_with("| taskset -c 48-63,112-127"));
+    }
+
+    #[test]
+    fn where_a_thread_may_run_everywhere_it_counts_where_it_runs() {
+        let node = node(64, 4, &MI250X);
+        let mut place = rank(0, "0-127", &[0], &node);
+        place.threads[0].used = set("3,5");
+        for (readings, is_far) in [(1, false), (2, false), (3, true)] {
+            place.threads[0].readings = readings;
+            assert_eq!(said(std::slice::from_ref(&place)).len(), usize::from(is_far));
+        }
+        place.threads[0].used = set("3,50");
+        assert_eq!(said(&[place]), []);
+    }
+
+    #[test]
+    fn what_is_not_known_gives_no_verdict() {
+        let mut bare = node(64, 4, &MI250X);
+        // The NUMA node of the GPU.
+        bare.gpus[0].numa = None;
+        assert_eq!(said(&[rank(0, "0", &[0], &bare)]), []);
+        // A GPU at a NUMA node without CPUs.
+        bare.gpus[0].numa = Some(3);
+        bare.numa[3].cpus = CpuSet::default();
+        assert_eq!(said(&[rank(0, "0", &[0], &bare)]), []);
+        // NUMA nodes and cores.
+        (bare.numa, bare.cores) = (Vec::new(), Vec::new());
+        assert_eq!(said(&[rank(0, "0", &[0], &bare), rank(1, "0", &[1], &bare)]), []);
+        // A process whose GPUs are at several nodes is near one of them.
+        let node = node(64, 4, &MI250X);
+        assert_eq!(said(&[rank(0, "0", &[0, 4], &node)]), []);
+        // One that ran no kernel, and threads that were not read.
+        let mut place = rank(0, "0", &[], &node);
+        assert_eq!(said(&[place.clone()]), []);
+        place = rank(0, "0", &[0], &node);
+        place.threads.clear();
+        assert_eq!(said(&[place]), []);
+    }
+
+    #[test]
+    fn ranks_share_a_gpu_while_others_are_free() {
+        let node = node(64, 4, &[3, 3, 1, 1]);
+        let places = [
+            rank(0, "48", &[0], &node),
+            rank(1, "49", &[0], &node),
+            rank(2, "16", &[2], &node),
+        ];
+        assert_eq!(
+            sentences(&places),
+            ["ranks 0-1 share GPU 0, and 2 GPUs have no kernels | srun --gpus-per-task=1 --gpu-bind=closest"]
+        );
+        // More ranks than GPUs: it is asked for.
+        let many: Vec<Place> = (0..5).map(|at| rank(at, &(48 + at).to_string(), &[0], &node)).collect();
+        assert_eq!(said(&many), []);
+        // Processes that are no ranks may do as they like.
+        let mut processes = places.clone();
+        processes.iter_mut().for_each(|place| place.rank = None);
+        assert_eq!(said(&processes), []);
+        // Ranks of two nodes share nothing.
+        let mut apart = places;
+        apart[1].host = "n2".into();
+        apart[1].machine = 2;
+        assert_eq!(said(&apart), []);
+    }
+
+    #[test]
+    fn ranks_are_crowded_while_cores_are_free() {
+        let node = node(8, 1, &[0, 0, 0, 0]);
+        let place = |at: u32, cpus: &str| rank(at, cpus, &[at], &node);
+        // Three ranks on both hardware threads of two cores.
+        let crowd = [place(0, "0-1,8-9"), place(1, "0-1"), place(2, "8-9"), place(3, "4")];
+        assert_eq!(
+            sentences(&crowd),
+            ["ranks 0-2 may use 2 cores together, and 5 cores are free | srun --cpus-per-task=2 --cpu-bind=cores"]
+        );
+        let mut slow = crowd.clone();
+        slow[..3].iter_mut().for_each(|place| place.delay = Some(40_000));
+        assert!(sentences(&slow)[0].contains(": launch delay p50 ≈ 40.0 µs against ≈ 9.00 µs of the other ranks |"));
+        // Each gets one, though one rank must leave its first choice.
+        assert_eq!(said(&[place(0, "0-1"), place(1, "0"), place(2, "0-2")]), []);
+        // All cores are allowed to somebody: there is nothing better.
+        assert_eq!(said(&[place(0, "0"), place(1, "0"), place(2, "1-7")]), []);
+    }
+
+    #[test]
+    fn sixty_four_ranks_are_judged() {
+        let node = node(64, 4, &MI250X);
+        let well: Vec<Place> = (0..64)
+            .map(|at| rank(at, &at.to_string(), &[[4, 2, 6, 0][at as usize / 16]], &node))
+            .collect();
+        assert_eq!(said(&well), []);
+        let mut crowd: Vec<Place> = (0..64).map(|at| rank(at, "0-31", &[], &node)).collect();
+        crowd.reverse();
+        let found = verdicts(&crowd);
+        assert_eq!((found.len(), found[0].of.len()), (1, 64));
+        assert!(
+            found[0]
+                .text
+                .starts_with("ranks 0-63 may use 32 cores together, and 32 cores are free")
+        );
+    }
+
+    #[test]
+    fn the_answer_has_a_row_for_each_place() {
+        let mut node = node(64, 4, &MI250X);
+        node.settings = vec![("numa_balancing".into(), "1".into())];
+        let places = [rank(0, "48", &[0], &node), rank(1, "0", &[1], &node)];
+        let (columns, rows, notes) = answer(&places);
+        let at = |name: &str| columns.iter().position(|column| column.name == name).expect("a column");
+        let cell = |row: usize, name: &str| rows[row].cells[at(name)].raw();
+        assert_eq!(
+            (cell(0, "Verdict"), cell(1, "Verdict")),
+            (String::new(), "far from its GPU".into())
+        );
+        assert_eq!(
+            (cell(1, "CPUs"), cell(1, "GPUs"), cell(1, "GPUs_NUMA")),
+            ("0".into(), "1".into(), "3".into())
+        );
+        assert_eq!(notes.len(), 2);
+        assert_eq!(
+            notes[1],
+            "n1: 128 CPUs, 64 cores, 4 NUMA nodes, 8 GPUs, numa_balancing=1"
+        );
+    }
+}
