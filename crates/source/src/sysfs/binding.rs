@@ -440,6 +440,56 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "hwloc-calc: .ci/matrix runs it"]
+    fn numa_nodes_and_cores_are_those_of_hwloc() {
+        let tree = mi250x("hwloc");
+        // What hwloc wants besides: masks.
+        let mask = |cpus: &CpuSet| {
+            let digits = format!("{:0>32}", cpus.mask());
+            let words: Vec<&str> = (0..4).map(|at| &digits[at * 8..at * 8 + 8]).collect();
+            format!("{}\n", words.join(","))
+        };
+        let read = node(&tree.0);
+        for core in &read.cores {
+            for cpu in core.cpus() {
+                let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+                tree.put(&format!("{topology}/core_cpus"), &mask(core));
+                tree.put(&format!("{topology}/package_cpus"), &mask(&read.online));
+                tree.put(&format!("{topology}/core_id"), &format!("{}\n", cpu % 64));
+                tree.put(&format!("{topology}/physical_package_id"), "0\n");
+            }
+        }
+        for list in ["cpu/possible", "cpu/present"] {
+            tree.put(&format!("sys/devices/system/{list}"), "0-127\n");
+        }
+        tree.put("sys/devices/system/node/online", "0-3\n");
+        for numa in &read.numa {
+            let own = format!("sys/devices/system/node/node{}", numa.id);
+            tree.put(&format!("{own}/cpumap"), &mask(&numa.cpus));
+            tree.put(
+                &format!("{own}/meminfo"),
+                &format!("Node {} MemTotal: 1000000 kB\n", numa.id),
+            );
+        }
+        tree.put("proc/cpuinfo", "");
+        let judged = |object: String| {
+            let mut command = std::process::Command::new("hwloc-calc");
+            command.args(["--physical", "--intersect", "pu", &object]);
+            command
+                .env("HWLOC_FSROOT", &tree.0)
+                .env("HWLOC_COMPONENTS", "linux,stop");
+            let output = command.env("HWLOC_THISSYSTEM", "0").output().expect("hwloc-calc runs");
+            CpuSet::parse(&String::from_utf8_lossy(&output.stdout)).unwrap_or_else(|| panic!("{output:?}"))
+        };
+        for numa in &read.numa {
+            assert_eq!(judged(format!("numa:{}", numa.id)), numa.cpus);
+        }
+        for core in [0, 1, 17, 63] {
+            assert_eq!(judged(format!("core:{core}")), read.cores[core]);
+        }
+    }
+
+    #[test]
     fn partitions_of_one_device_are_gpus_of_their_own() {
         let tree = Tree::new("cpx");
         tree.cpus(96, 2);
