@@ -2,6 +2,7 @@
 //! OpenMetrics text format.
 
 use crate::keep::health::{Health, Numbers};
+use crate::model::analysis::placement;
 use crate::model::table::CopyStat;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
@@ -122,6 +123,7 @@ pub fn text(snapshot: &Snapshot, keep: Option<Numbers>) -> String {
     copies(snapshot, &mut out);
     calls(snapshot, &mut out);
     lost(snapshot, &mut out);
+    placed(snapshot, &mut out);
     if let Some(numbers) = keep {
         kept(&numbers, &mut out);
     }
@@ -191,6 +193,26 @@ fn lost(snapshot: &Snapshot, out: &mut String) {
         })
     });
     family(out, "roctop_lost_records", "", "Records that are missing.", lost);
+}
+
+/// Processes by what is wrong with their placement; nothing if none was read.
+fn placed(snapshot: &Snapshot, out: &mut String) {
+    let places = placement::places(snapshot);
+    if places.is_empty() {
+        return;
+    }
+    let verdicts = placement::verdicts(&places);
+    let name = "roctop_misplaced_processes";
+    // Writing to a text cannot fail.
+    let _ = writeln!(
+        out,
+        "# TYPE {name} gauge\n# HELP {name} Processes with a verdict on their placement."
+    );
+    for kind in placement::Kind::ALL {
+        let of = verdicts.iter().filter(|verdict| verdict.kind == kind);
+        let count: usize = of.map(|verdict| verdict.of.len()).sum();
+        let _ = writeln!(out, "{name}{{verdict=\"{}\"}} {count}", kind.word());
+    }
 }
 
 /// Health of the flight recorder.

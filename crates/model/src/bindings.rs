@@ -81,3 +81,60 @@ impl Bindings {
         self.0.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roctop_trace::binding::{Numa, Thread};
+
+    fn reading(at: u64, tid: u32, cpu: Option<u32>) -> Binding {
+        let allowed = CpuSet::of(0..8);
+        Binding {
+            at,
+            allowed: allowed.clone(),
+            threads: vec![Thread { tid, allowed, cpu }],
+            ..Binding::default()
+        }
+    }
+
+    #[test]
+    fn readings_of_a_thread_come_together() {
+        let (mut bindings, process) = (Bindings::default(), ProcessId(3));
+        let mut first = reading(10, 7, Some(2));
+        first.node = Some(Box::default());
+        bindings.add(process, &first);
+        bindings.add(process, &reading(30, 7, Some(5)));
+        // An earlier one of another thread, as two recordings that are merged have it.
+        let mut late = reading(20, 8, None);
+        late.allowed = CpuSet::default();
+        bindings.add(process, &late);
+        let bound = bindings.of(process).expect("it was read");
+        assert_eq!(
+            (bound.threads[&7].used.to_string(), bound.threads[&7].readings),
+            ("2,5".into(), 2)
+        );
+        assert_eq!(
+            (bound.threads[&8].used.is_empty(), bound.threads[&8].readings),
+            (true, 1)
+        );
+        assert_eq!((bound.last.at, bound.last.allowed.count()), (30, 8));
+        assert!(bound.node.is_some() && bindings.of(ProcessId(4)).is_none());
+    }
+
+    #[test]
+    fn what_is_no_machine_is_not_kept() {
+        let (mut bindings, process) = (Bindings::default(), ProcessId(0));
+        let mut hostile = reading(1, 1, Some(u32::MAX));
+        hostile.node = Some(Box::new(Node {
+            numa: vec![Numa::default(); MAX + 1],
+            ..Node::default()
+        }));
+        bindings.add(process, &hostile);
+        let bound = bindings.of(process).expect("it was read");
+        assert!(bound.node.is_none());
+        for tid in 0..2 * MAX as u32 {
+            bindings.add(process, &reading(2, tid, None));
+        }
+        assert_eq!(bindings.of(process).map(|bound| bound.threads.len()), Some(MAX));
+    }
+}

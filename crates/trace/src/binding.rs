@@ -38,9 +38,10 @@ impl CpuSet {
         Self::try_from(ranges.collect::<Option<Vec<_>>>()?).ok()
     }
 
-    /// The set of these, some of which may be the same.
+    /// The set of these, some of which may be the same. Greater numbers than a CPU can have are left out.
     pub fn of(cpus: impl IntoIterator<Item = u32>) -> Self {
-        Self::joined(cpus.into_iter().map(|cpu| (cpu, cpu)).collect())
+        let cpus = cpus.into_iter().filter(|cpu| *cpu < Self::MAX);
+        Self::joined(cpus.map(|cpu| (cpu, cpu)).collect())
     }
 
     fn joined(mut ranges: Vec<(u32, u32)>) -> Self {

@@ -66,6 +66,20 @@ pub enum Kind {
     CrowdedCores,
 }
 
+impl Kind {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::SharedGpu, Self::FarFromGpu, Self::CrowdedCores];
+
+    /// Its words, of a process.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::SharedGpu => "shares its GPU",
+            Self::FarFromGpu => "far from its GPU",
+            Self::CrowdedCores => "crowded on its cores",
+        }
+    }
+}
+
 /// A verdict about processes of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -495,15 +509,6 @@ fn columns() -> Vec<Column> {
     all.into_iter().map(column).collect()
 }
 
-/// Words of a kind of verdict, for the row of a process.
-const fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::SharedGpu => "shares its GPU",
-        Kind::FarFromGpu => "far from its GPU",
-        Kind::CrowdedCores => "crowded on its cores",
-    }
-}
-
 /// Columns and rows about places, a row each, and notes: a verdict each, and the settings of each node.
 pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
     let verdicts = verdicts(places);
@@ -519,7 +524,7 @@ pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
     };
     let row = |(at, place): (usize, &Place)| {
         let about = verdicts.iter().filter(|verdict| verdict.of.contains(&at));
-        let words: Vec<&str> = about.map(|verdict| word(verdict.kind)).collect();
+        let words: Vec<&str> = about.map(|verdict| verdict.kind.word()).collect();
         let cards = place.devices().filter_map(|gpu| place.node.nearest_card(gpu));
         let cells = vec![
             place.rank.map_or(Cell::None, |rank| Cell::Number(rank.into())),
