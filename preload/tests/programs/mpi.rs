@@ -58,6 +58,144 @@ fn calls(ring: &Ring) -> Vec<(String, i32, MpiCall)> {
     of_mpi.collect()
 }
 
+/// Compilers of C for MPI and their launchers.
+const IMPLEMENTATIONS: [(&str, &str); 2] = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
+
+/// Two ranks of `mpi_tour.c` with an implementation; what they print, and for each rank the calls of MPI with their
+/// times, peers or roots, bytes, and empty tests.
+fn tour(place: &TestDir, compiler: &str, launcher: &str) {
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let compile = |name: &str, result: &str, more: &[&str]| {
+        let result = place.dir.join(result);
+        let mut command = Command::new(compiler);
+        command
+            .args(["-w", "-O1", "-o"])
+            .arg(&result)
+            .arg(sources.join(name))
+            .args(more);
+        assert!(command.status().unwrap().success(), "{compiler}: {name}");
+        result
+    };
+    let folder = place.dir.display();
+    // In front of MPI, where programs find it first: below roctop.
+    compile("mpi_truth.c", "libtruth.so", &["-shared", "-fPIC"]);
+    let linked = [
+        format!("-L{folder}"),
+        "-ltruth".to_owned(),
+        format!("-Wl,-rpath,{folder}"),
+    ];
+    let linked: Vec<&str> = linked.iter().map(String::as_str).collect();
+    let program = compile("mpi_tour.c", "tour", &linked);
+    let run = |is_traced: bool| {
+        let mut command = Command::new(launcher);
+        if launcher.ends_with("openmpi") {
+            command.arg("--oversubscribe");
+        }
+        command.args(["-n", "2", "env"]);
+        command.arg(format!("MPI_TRUTH={folder}/truth"));
+        if is_traced {
+            command.arg(format!("LD_PRELOAD={}", library().display()));
+            command.arg(format!("ROCTOP_SESSION={}", place.session().display()));
+        }
+        command
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let output = command.arg(&program).output().unwrap();
+        assert!(output.status.success(), "{launcher}: {output:?}");
+        let mut lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(run(false), run(true), "{launcher}");
+    let rings = place.rings();
+    assert_eq!(rings.len(), 2, "{launcher}");
+    for ring in &rings {
+        let found = calls(ring);
+        let rank = found
+            .iter()
+            .find(|(.., call)| call.communicator == mpi::WORLD)
+            .unwrap()
+            .2
+            .rank;
+        let truth = std::fs::read_to_string(place.dir.join(format!("truth.{rank}"))).unwrap();
+        compare(ring, &found, &truth, launcher);
+    }
+}
+
+/// Compares what is recorded with the lines of `mpi_truth.c`.
+fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, launcher: &str) {
+    let times = ring.records.iter().filter_map(|(_, domain, body)| match body {
+        Body::ExplainedCall(call, _) if Domain(*domain) == Domain::MPI => Some([call.start, call.end]),
+        _ => None,
+    });
+    let mut found = found.iter().zip(times);
+    let (mut empty, mut around) = (0, Vec::new());
+    for line in truth.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [name, begin, end, peer, bytes] = words[..] else {
+            panic!("{line}")
+        };
+        if name == "empty" {
+            empty += 1;
+            continue;
+        }
+        let ((known, status, call), [start, stop]) = found.next().unwrap();
+        assert_eq!(known, name, "{launcher}: {line}");
+        assert_eq!(call.empty_tests, std::mem::take(&mut empty), "{launcher}: {line}");
+        let [begin, end]: [u64; 2] = [begin, end].map(|ticks| ticks.parse().unwrap());
+        assert!(start <= begin && end <= stop, "{launcher}: {line}");
+        around.push((stop - start) - (end - begin));
+        if *status != 0 {
+            assert_eq!(
+                (call.bytes, call.peer, call.communicator),
+                (None, UNKNOWN, 0),
+                "{launcher}: {line}"
+            );
+            continue;
+        }
+        let [peer, bytes]: [i64; 2] = [peer, bytes].map(|number| number.parse().unwrap());
+        let own = if call.root == UNKNOWN { call.peer } else { call.root };
+        // Wildcards have other numbers in each implementation.
+        if peer >= 0 || peer == -1000 {
+            assert_eq!(
+                i64::from(own),
+                if peer < 0 { i64::from(UNKNOWN) } else { peer },
+                "{launcher}: {line}"
+            );
+        } else {
+            assert!(own == mpi::ANY || own == mpi::NO_RANK, "{launcher}: {line}");
+        }
+        assert_eq!(call.bytes, u64::try_from(bytes).ok(), "{launcher}: {line}");
+    }
+    assert_eq!(found.count(), 0, "{launcher}");
+    around.sort_unstable();
+    println!(
+        "{launcher}: {} calls, median of the time around them {} ticks",
+        around.len(),
+        around[around.len() / 2]
+    );
+}
+
+#[test]
+fn implementations_of_mpi_say_the_same_as_their_own_interface() {
+    let missing = IMPLEMENTATIONS
+        .iter()
+        .filter(|(compiler, _)| Command::new(compiler).arg("--version").output().is_err());
+    let missing: Vec<&str> = missing.map(|(compiler, _)| *compiler).collect();
+    assert!(
+        missing.is_empty() || std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(),
+        "needs {missing:?}"
+    );
+    for (compiler, launcher) in IMPLEMENTATIONS {
+        if missing.contains(&compiler) {
+            eprintln!("skipped: needs {compiler}");
+            continue;
+        }
+        let Some(place) = TestDir::new() else { return };
+        tour(&place, compiler, launcher);
+    }
+}
+
 const RETURNED: &str = "errno 77 codes 0 0 0 3 3 5 0 0 0 0 5 0";
 
 /// What the program of `mpi_user.c` must have left in the ring.
