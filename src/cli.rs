@@ -54,12 +54,13 @@ pub struct Cli {
 }
 
 /// Options that `-h` leaves out, by their names in code; `--help` has all.
-const HIDDEN_IN_SHORT_HELP: [&str; 37] = [
+const HIDDEN_IN_SHORT_HELP: [&str; 38] = [
     "words",
     "theme",
     "view",
     "hsa_trace",
     "sites",
+    "mpi",
     "symbols",
     "print_config",
     "kill_timeout",

@@ -289,6 +289,8 @@ fn play(program: &Program, run: &Run, screen: Screen, look: &cli::Look) -> Resul
 
 /// What is recorded of a program, and how, in one of its runs.
 fn recorded_run(recorded: &cli::Recorded, request: Option<&Request>) -> Run {
+    let mut variables = recorded.domains.variables();
+    variables.extend(request.into_iter().flat_map(Request::variables));
     Run {
         ring_slots: recorded.ring.ring,
         wanted: recorded.domains.wanted(),
@@ -296,7 +298,7 @@ fn recorded_run(recorded: &cli::Recorded, request: Option<&Request>) -> Run {
         dispatch_source: recorded.domains.dispatch_source.number(),
         level: recorded.domains.level,
         gauging: Some(Gauging::rate(recorded.gauges.gauge_rate)),
-        variables: request.map(Request::variables).unwrap_or_default(),
+        variables,
         ..Run::default()
     }
 }

@@ -35,7 +35,7 @@ use attach::Attach;
 use naming::Keys;
 use output::FORMAT_VARIABLE;
 use plan::{Level, Plan};
-use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_PAUSED, wanted};
+use roctop_ring::session::{ENV_COUNT_PAUSES, ENV_MPI, ENV_PAUSED, wanted};
 use scratch::Scratch;
 use settings::Settings;
 use std::ffi::OsString;
@@ -267,6 +267,8 @@ fn pass(plan: &Plan, program: &Program, is_said: &mut bool) -> Result<Exit> {
             say(&format!("variable: {}={}", name.display(), value.display()));
         }
     }
+    // rocprofv3 records none.
+    variables.push((ENV_MPI.into(), "off".into()));
     let run = Run {
         recording: Some(recording.path().to_owned()),
         wanted: words_of(plan),

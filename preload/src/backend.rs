@@ -5,6 +5,8 @@ pub mod hsa;
 #[cfg(target_arch = "x86_64")]
 mod lookup;
 #[cfg(target_arch = "x86_64")]
+mod mpi;
+#[cfg(target_arch = "x86_64")]
 pub mod register;
 pub mod roctracer;
 pub mod roctx;
@@ -23,4 +25,6 @@ pub(crate) fn last_drain() {
 pub(crate) fn at_load() {
     hsa::harvest::at_load();
     sdk::at_load();
+    #[cfg(target_arch = "x86_64")]
+    mpi::at_load();
 }

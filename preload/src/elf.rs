@@ -18,7 +18,7 @@ struct LinkMap {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Dynamic {
     tag: i64,
     value: u64,
@@ -27,7 +27,25 @@ struct Dynamic {
 const END: i64 = 0;
 const STRINGS: i64 = 5;
 const SYMBOLS: i64 = 6;
+const RELOCATIONS: i64 = 7;
+const RELOCATIONS_BYTES: i64 = 8;
+const PLT_BYTES: i64 = 2;
+const PLT_RELOCATIONS: i64 = 23;
+const RELATIVE_COUNT: i64 = 0x6fff_fff9;
 const GNU_HASH: i64 = 0x6fff_fef5;
+
+/// `Elf64_Rela`: symbol << 32 and type in `info`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+/// Types of relocation that are entries of import tables (x86-64).
+const GLOB_DAT: u32 = 6;
+const JUMP_SLOT: u32 = 7;
 
 unsafe extern "C" {
     fn dladdr1(address: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, flags: i32) -> i32;
@@ -90,7 +108,7 @@ fn search_list(mut map: *const LinkMap, end: *const LinkMap, name: &CStr) -> Opt
         // SAFETY: not null, and of the loader's list; the libraries that are looked at are those that the program started
         // with.
         let this = unsafe { &*map };
-        if let Some(found) = this.find(name) {
+        if let Some(found) = this.object().find(name) {
             return Some(found);
         }
         map = this.next;
@@ -99,7 +117,94 @@ fn search_list(mut map: *const LinkMap, end: *const LinkMap, name: &CStr) -> Opt
 }
 
 impl LinkMap {
+    fn object(&self) -> Object {
+        Object {
+            base: self.base,
+            dynamic: self.dynamic,
+        }
+    }
+}
+
+/// A loaded library: load address and dynamic section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    base: u64,
+    dynamic: *const Dynamic,
+}
+
+/// An entry of a library's import table: its place, and the name of what it refers to.
+pub(crate) struct Import<'a> {
+    /// Where the address is.
+    pub(crate) place: u64,
+    /// The name.
+    pub(crate) name: &'a CStr,
+}
+
+impl Object {
+    /// The library of the loader's description. `None` if it has no dynamic section.
+    ///
+    /// # Safety
+    /// `info` is what the loader passes to a visitor, which uses the result only during its call.
+    pub(crate) unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
+        // SAFETY: as the caller promises.
+        let headers = unsafe { headers(info) };
+        let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        Some(Self {
+            base: info.dlpi_addr,
+            dynamic: info.dlpi_addr.wrapping_add(dynamic.p_vaddr) as *const Dynamic,
+        })
+    }
+
+    /// Address of the dynamic section, which no other loaded library has.
+    pub(crate) fn identity(&self) -> u64 {
+        self.dynamic as u64
+    }
+
+    /// Passes the entries of the import tables that refer to other libraries' names with one of these starts.
+    pub(crate) fn imports(&self, starts: &[&[u8]], mut visit: impl FnMut(&Import<'_>)) {
+        let (Some(symbols), Some(strings)) = (self.table(SYMBOLS), self.table(STRINGS)) else {
+            return;
+        };
+        // Relative relocations come first, and are many.
+        let skipped = self.value(RELATIVE_COUNT).unwrap_or(0) as usize;
+        let tables = [
+            (self.table(RELOCATIONS), self.value(RELOCATIONS_BYTES), skipped),
+            (self.table(PLT_RELOCATIONS), self.value(PLT_BYTES), 0),
+        ];
+        for (table, bytes, skipped) in tables {
+            let (Some(table), Some(bytes)) = (table, bytes) else {
+                continue;
+            };
+            for at in skipped..bytes as usize / size_of::<Relocation>() {
+                // SAFETY: the dynamic section says that the table has this many entries.
+                let relocation = unsafe { *(table as *const Relocation).add(at) };
+                if !matches!(relocation.info as u32, GLOB_DAT | JUMP_SLOT) {
+                    continue;
+                }
+                // SAFETY: the relocation's symbol is in the table.
+                let symbol = unsafe { &*(symbols as *const Symbol).add((relocation.info >> 32) as usize) };
+                if symbol.section != 0 {
+                    continue;
+                }
+                // SAFETY: the symbol's name is in the table of strings, and terminated.
+                let name = unsafe { CStr::from_ptr((strings as *const c_char).add(symbol.name as usize)) };
+                if starts.iter().any(|start| name.to_bytes().starts_with(start)) {
+                    visit(&Import {
+                        place: self.base.wrapping_add(relocation.offset),
+                        name,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Address of a table.
     fn table(&self, tag: i64) -> Option<u64> {
+        // In segments that the loader may not write (the vDSO), values are not addresses: these are skipped.
+        self.value(tag).filter(|value| *value >= self.base && *value != 0)
+    }
+
+    fn value(&self, tag: i64) -> Option<u64> {
         let mut at = self.dynamic;
         if at.is_null() {
             return None;
@@ -110,16 +215,16 @@ impl LinkMap {
             if entry.tag == END {
                 return None;
             }
-            // In segments that the loader may not write (the vDSO), values are not addresses: these are skipped.
             if entry.tag == tag {
-                return (entry.value >= self.base && entry.value != 0).then_some(entry.value);
+                return Some(entry.value);
             }
             // SAFETY: the entry was not the last one.
             at = unsafe { at.add(1) };
         }
     }
 
-    fn find(&self, name: &CStr) -> Option<*mut c_void> {
+    /// The library's own definition of a name.
+    pub(crate) fn find(&self, name: &CStr) -> Option<*mut c_void> {
         let (hash, symbols, strings) = (self.table(GNU_HASH)?, self.table(SYMBOLS)?, self.table(STRINGS)?);
         // SAFETY: the tables are those of a loaded library, whose form the ABI gives; every index comes from them.
         unsafe {
@@ -132,6 +237,15 @@ impl LinkMap {
         }
         .map(|value| (self.base + value) as *mut c_void)
     }
+}
+
+/// The program headers of a library.
+///
+/// # Safety
+/// As for [`Object::of`].
+pub(crate) unsafe fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+    // SAFETY: the loader's structure has this many headers.
+    unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) }
 }
 
 #[repr(C)]

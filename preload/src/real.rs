@@ -80,7 +80,8 @@ pub(crate) fn lies_in(address: *const c_void, part: &str) -> bool {
     !name.is_null() && file_of(unsafe { CStr::from_ptr(name) }).starts_with(part.as_bytes())
 }
 
-fn file_of(path: &CStr) -> &[u8] {
+/// File name of a path.
+pub(crate) fn file_of(path: &CStr) -> &[u8] {
     path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 

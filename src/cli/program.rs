@@ -7,7 +7,7 @@ use crate::process::launch::Output;
 use crate::units;
 use clap::{Args, ValueEnum};
 use roctop_ring::level::Level;
-use roctop_ring::session::{source, wanted};
+use roctop_ring::session::{ENV_MPI, source, wanted};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -198,6 +198,9 @@ pub struct Domains {
     /// Record where in the program launches, copies and allocations are called, with their call paths.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub sites: Sites,
+    /// Record calls of MPI; 'off' leaves the program's import tables as they are.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub mpi: Mpi,
     /// Write functions, files and lines of call paths into the recording, for machines that do not have the program's files.
     #[arg(long)]
     pub symbols: bool,
@@ -215,6 +218,16 @@ pub struct Domains {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sites {
     /// They are; costs some nanoseconds for each call that launches, copies or allocates.
+    #[default]
+    On,
+    /// They are not.
+    Off,
+}
+
+/// Whether calls of MPI are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Mpi {
+    /// They are; costs some ten nanoseconds a call.
     #[default]
     On,
     /// They are not.
@@ -254,6 +267,14 @@ impl Domains {
             Sites::Off => 0,
         };
         hsa | arguments | sites
+    }
+
+    /// What the collector reads in the environment of the program.
+    pub fn variables(self) -> Vec<(OsString, OsString)> {
+        match self.mpi {
+            Mpi::On => Vec::new(),
+            Mpi::Off => vec![(ENV_MPI.into(), "off".into())],
+        }
     }
 
     /// Where the names of call paths go.

@@ -120,6 +120,39 @@ fn interpreter(line: &str) -> Option<PathBuf> {
     Some(first.into())
 }
 
+/// Starts of file names of libraries of MPI.
+const MPI_LIBRARIES: [&str; 4] = ["libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_"];
+
+/// Says which MPI a program is linked with, and whether its calls will be seen. Many programs have none.
+fn mpi(report: &mut Report, path: &Path, elf: &Elf) {
+    let named = MPI_LIBRARIES
+        .iter()
+        .find_map(|part| elf.needed.iter().find(|name| name.starts_with(part)));
+    let Some(name) = named else {
+        if Library::open(path).mentions("\0PMPI_Init\0") {
+            let text = "the program contains MPI: its calls are not visible";
+            report.add(Verdict::Note, "MPI calls", text);
+        }
+        return;
+    };
+    let Some(found) = library::find_exact(name, &library::named_by(elf, path)) else {
+        let text = format!("{name} was not found where the program and the system look: the program will not start");
+        return report.add(Verdict::Bad, "MPI calls", text);
+    };
+    let library = Library::open(&found);
+    let shown = library.path.display();
+    let text = if library.mentions("ompi_mpi_comm_world") {
+        format!("by import tables, with communicators and bytes (Open MPI); {shown}")
+    } else if library.mentions("MPIR_Dup_fn") {
+        format!("by import tables, with communicators and bytes (MPICH or its kin); {shown}")
+    } else if library.mentions("MPI_Abi_get_version") {
+        format!("by import tables, with communicators and bytes (MPI 5's binary interface); {shown}")
+    } else {
+        format!("by import tables; this MPI is not known, so without communicators and bytes; {shown}")
+    };
+    report.add(Verdict::Well, "MPI calls", text);
+}
+
 fn native(report: &mut Report, path: &Path, elf: &Elf) -> Option<Library> {
     let shown = path.display();
     report.add(Verdict::Well, "program", format!("{shown} can be recorded"));
@@ -130,6 +163,7 @@ fn native(report: &mut Report, path: &Path, elf: &Elf) -> Option<Library> {
         );
         report.add(Verdict::Note, "sanitizer", text);
     }
+    mpi(report, path, elf);
     let linked = |part: &str| elf.needed.iter().find(|name| name.starts_with(part));
     let Some(name) = linked("libamdhip64.so") else {
         let what = if linked("libhsa-runtime64.so").is_some() {

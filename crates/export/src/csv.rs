@@ -8,12 +8,13 @@ mod collectives;
 mod counters;
 mod gauges;
 mod in_flight;
+mod mpi;
 pub(super) mod writer;
 
 use self::writer::{Lines, table};
 use super::files::Files;
 use super::operation;
-use super::options::LIBRARIES;
+use super::options::{Kind, LIBRARIES};
 use super::records::Row;
 use super::sort::Sorted;
 use super::stats::Domain;
@@ -72,7 +73,8 @@ pub(super) fn export(view: &View<'_>, domains: &[Domain], files: &mut Files<'_>)
     }
     for (library, rows) in LIBRARIES.iter().zip(&rows.libraries) {
         if !rows.is_empty() {
-            files.write(&format!("{}_trace.csv", library.list), &|out| calls(view, rows, out))?;
+            let write = if library.kind == Kind::Mpi { mpi::write } else { calls };
+            files.write(&format!("{}_trace.csv", library.list), &|out| write(view, rows, out))?;
         }
     }
     if !rows.copies.is_empty() {

@@ -21,6 +21,7 @@ pub mod hosts;
 mod json;
 mod kineto;
 mod level;
+mod mpi;
 mod nesting;
 mod numbers;
 pub mod operation;

@@ -87,11 +87,12 @@ pub enum Kind {
     Rccl,
     RocDecode,
     RocJpeg,
+    Mpi,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::HipRuntime,
         Self::HipCompiler,
         Self::HsaCore,
@@ -106,6 +107,7 @@ impl Kind {
         Self::Rccl,
         Self::RocDecode,
         Self::RocJpeg,
+        Self::Mpi,
     ];
 
     /// Kind of the calls of a domain.
@@ -121,12 +123,13 @@ impl Kind {
             Domain::RCCL => Self::Rccl,
             Domain::ROCDECODE => Self::RocDecode,
             Domain::ROCJPEG => Self::RocJpeg,
+            Domain::MPI => Self::Mpi,
             _ => return None,
         })
     }
 }
 
-/// A library above HIP whose calls have separate files.
+/// A library above HIP or beside it whose calls have separate files.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     /// Kind of its calls.
@@ -142,7 +145,7 @@ pub struct Library {
 }
 
 /// All these libraries.
-pub const LIBRARIES: [Library; 3] = [
+pub const LIBRARIES: [Library; 4] = [
     Library {
         kind: Kind::Rccl,
         list: "rccl_api",
@@ -163,6 +166,14 @@ pub const LIBRARIES: [Library; 3] = [
         domain: "ROCJPEG_API",
         stats: "rocjpeg_api_stats",
         number: 19,
+    },
+    // Upstream has none.
+    Library {
+        kind: Kind::Mpi,
+        list: "mpi_api",
+        domain: "MPI_API",
+        stats: "mpi_api_stats",
+        number: 34,
     },
 ];
 

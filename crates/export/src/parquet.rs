@@ -9,8 +9,9 @@ mod shared;
 pub(super) use shared::SharedFiles;
 
 use self::file::{Batch, Column, Encode, Sheet, groups, number, real, text};
+use super::mpi::{Details, details};
 use super::operation;
-use super::options::LIBRARIES;
+use super::options::{Kind, LIBRARIES};
 use super::records::{Mark, Row};
 use super::sort::{Entry, Sorted};
 use super::steps::Step;
@@ -30,6 +31,24 @@ const CALLS: &[Column] = &[
     number("end_ns"),
     text("site"),
     number("taken_along"),
+];
+const MPI_CALLS: &[Column] = &[
+    text("domain"),
+    text("function"),
+    number("pid"),
+    number("tid"),
+    number("correlation_id"),
+    number("ancestor_id"),
+    number("start_ns"),
+    number("end_ns"),
+    text("site"),
+    number("taken_along"),
+    // Empty if unknown.
+    text("rank"),
+    text("communicator"),
+    text("peer"),
+    text("tag"),
+    text("bytes"),
 ];
 const COLLECTIVES: &[Column] = &[
     text("operation"),
@@ -189,7 +208,11 @@ fn tables<'a>(view: &'a View<'a>) -> Vec<Table<'a>> {
         of_rows("hsa_api", CALLS, &rows.hsa, |row, to| call(view, row, to)),
     ];
     for (library, own) in LIBRARIES.iter().zip(&rows.libraries) {
-        all.push(of_rows(library.list, CALLS, own, |row, to| call(view, row, to)));
+        all.push(if library.kind == Kind::Mpi {
+            of_rows(library.list, MPI_CALLS, own, |row, to| mpi_call(view, row, to))
+        } else {
+            of_rows(library.list, CALLS, own, |row, to| call(view, row, to))
+        });
     }
     all.extend([
         of_rows("marker_api", CALLS, &rows.markers, |row, to| marker(view, row, to)),
@@ -335,6 +358,20 @@ fn call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
     to.number(call.span.begin).number(call.span.end);
     to.text(view.site(call.process, call.site));
     to.number(view.is_along(call.span));
+}
+
+fn mpi_call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
+    call(view, row, to);
+    let Details {
+        rank,
+        communicator,
+        peer,
+        tag,
+        bytes,
+    } = details(view, &row.record);
+    for cell in [rank, communicator, peer, tag, bytes] {
+        to.text(&cell);
+    }
 }
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {

@@ -381,11 +381,11 @@ impl Sink {
         self.copies.end()?;
         self.allocations.end()?;
         self.scratches.end()?;
-        let [rccl, decode, jpeg] = self.libraries;
+        let [rccl, decode, jpeg, mpi] = self.libraries;
         Ok(Rows {
             hip: self.hip.finish()?,
             hsa: self.hsa.finish()?,
-            libraries: [rccl.finish()?, decode.finish()?, jpeg.finish()?],
+            libraries: [rccl.finish()?, decode.finish()?, jpeg.finish()?, mpi.finish()?],
             markers: self.markers.finish()?,
             dispatches: self.dispatches.finish()?,
             in_flight: self.in_flight.finish()?,

@@ -162,7 +162,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
         let (name, file) = known.unwrap_or_default();
         calls(name, file, rows)
     };
-    let [rccl, decode, jpeg] = &rows.libraries;
+    let [rccl, decode, jpeg, mpi] = &rows.libraries;
     let mut all = vec![
         calls("HSA_API", file("hsa_api_stats", "hsa_stats"), &rows.hsa)?,
         calls("HIP_API", file("hip_api_stats", "hip_stats"), &rows.hip)?,
@@ -195,6 +195,7 @@ pub fn domains(view: &View<'_>) -> io::Result<Vec<Domain>> {
         })?,
         of_library(Kind::RocDecode, decode)?,
         of_library(Kind::RocJpeg, jpeg)?,
+        of_library(Kind::Mpi, mpi)?,
     ];
     all.retain(|domain| !domain.rows.is_empty());
     Ok(all)

@@ -10,7 +10,7 @@ use super::counted::{self, Counted};
 use super::gauges::Gauges;
 use super::nesting;
 use super::numbers::Numbers;
-use super::options::{Choice, Layout};
+use super::options::{Choice, Kind, Layout};
 use super::pc_samples::Samples;
 use super::records::{RowFilter, Rows};
 use super::sample_streams::{Point, Walk};
@@ -89,9 +89,12 @@ impl<'a> View<'a> {
             allocation: &|row| within(row.record.span) && passes(Record::Allocation(&row.record, row.site)),
             scratch: &|row| within(row.record.span) && passes(Record::Scratch(&row.record, row.site)),
         };
+        let mut kinds = choice.kinds;
+        // Files of that release have no calls of MPI.
+        kinds.set(Kind::Mpi, kinds.has(Kind::Mpi) && choice.layout == Layout::New);
         let wanted = nesting::Wanted {
             process: process.id,
-            kinds: choice.kinds,
+            kinds,
             orphans: choice.layout == Layout::New,
             rename: choice.rename,
         };

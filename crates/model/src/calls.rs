@@ -6,7 +6,9 @@ use super::histogram_delta::Counts;
 use super::names::Names;
 use super::stats::{HISTOGRAMS, Stat};
 use super::table::{MAX_IDS, dense};
-use roctop_trace::item::{ApiCall, ThreadId};
+use crate::FastMap;
+use roctop_trace::arguments::value_of;
+use roctop_trace::item::{ApiCall, TextId, ThreadId};
 
 /// Statistics of an operation.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,10 @@ pub struct ApiStat {
     pub errors: u64,
     /// The last error code.
     pub last_error: i32,
+    /// Bytes of calls of MPI.
+    pub bytes: u64,
+    /// Number of calls whose bytes are known.
+    pub sized: u64,
 }
 
 /// Call times of a thread.
@@ -28,6 +34,8 @@ pub struct ThreadStat {
     pub total: u64,
     /// Time in calls that wait for the GPU, ns.
     pub blocked: u64,
+    /// Time in outermost calls of MPI, ns.
+    pub mpi: u64,
 }
 
 /// All operations and threads.
@@ -39,16 +47,32 @@ pub struct Calls {
     counts: Vec<Counts>,
     /// By thread.
     pub threads: Vec<ThreadStat>,
+    /// Bytes in texts of arguments.
+    bytes: FastMap<TextId, u64>,
 }
 
 impl Calls {
+    /// Takes the text of arguments.
+    pub(super) fn text(&mut self, id: TextId, text: &str) {
+        if let Some(bytes) = value_of(text, "bytes").and_then(|bytes| bytes.parse().ok()) {
+            self.bytes.insert(id, bytes);
+        }
+    }
+
     /// Counts calls of a thread.
     pub(super) fn add(&mut self, thread: ThreadId, calls: &[ApiCall], names: &Names) {
         let mut outer = ThreadStat::default();
         for call in calls {
             let nanos = credible(call.span).duration();
             self.call(call, nanos, is_error(call, names));
+            let is_mpi = names.is_mpi(call.operation);
+            if is_mpi {
+                self.count_bytes(call);
+            }
             if call.parent == 0 {
+                if is_mpi {
+                    outer.mpi = outer.mpi.saturating_add(nanos);
+                }
                 outer.calls += 1;
                 outer.total = outer.total.saturating_add(nanos);
                 let blocked = if names.blocks(call.operation) { nanos } else { 0 };
@@ -59,6 +83,16 @@ impl Calls {
             known.calls += outer.calls;
             known.total = known.total.saturating_add(outer.total);
             known.blocked = known.blocked.saturating_add(outer.blocked);
+            known.mpi = known.mpi.saturating_add(outer.mpi);
+        }
+    }
+
+    #[cold]
+    fn count_bytes(&mut self, call: &ApiCall) {
+        let bytes = call.arguments.and_then(|id| self.bytes.get(&id));
+        if let (Some(bytes), Some(row)) = (bytes, self.operations.get_mut(call.operation.0 as usize)) {
+            row.bytes = row.bytes.saturating_add(*bytes);
+            row.sized += 1;
         }
     }
 

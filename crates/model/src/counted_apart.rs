@@ -26,11 +26,13 @@ pub struct CountedApart {
 }
 
 impl CountedApart {
-    /// Counts decoder output. It is what the store takes, in the same order; of the items, only operations matter.
+    /// Counts decoder output. It is what the store takes, in the same order; of the items, only operations and texts matter.
     pub fn take(&mut self, decoded: &Decoded<'_>) {
         for item in decoded.items {
-            if let Item::Operation(operation) = item {
-                self.names.put_operation(operation.clone());
+            match item {
+                Item::Operation(operation) => self.names.put_operation(operation.clone()),
+                Item::Text(id, text) => self.calls.text(*id, text),
+                _ => {}
             }
         }
         for run in decoded.calls.chunk_by(|one, next| one.thread == next.thread) {

@@ -72,6 +72,8 @@ fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
     ApiRow {
         stat: row.stat.rest(&old.stat),
         errors: row.errors.saturating_sub(old.errors),
+        bytes: row.bytes.saturating_sub(old.bytes),
+        sized: row.sized.saturating_sub(old.sized),
         ..row.clone()
     }
 }
@@ -120,6 +122,7 @@ fn thread(row: &ThreadRow, earlier: &Values) -> ThreadRow {
         rest.numbers.calls = rest.numbers.calls.saturating_sub(old.numbers.calls);
         rest.numbers.total = rest.numbers.total.saturating_sub(old.numbers.total);
         rest.numbers.blocked = rest.numbers.blocked.saturating_sub(old.numbers.blocked);
+        rest.numbers.mpi = rest.numbers.mpi.saturating_sub(old.numbers.mpi);
     }
     rest
 }

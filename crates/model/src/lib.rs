@@ -363,6 +363,7 @@ impl Store {
             Item::Text(id, text) => {
                 if !self.counts_apart {
                     self.tables.markers.text(*id, text);
+                    self.tables.calls.text(*id, text);
                 }
                 Arc::make_mut(&mut self.names).put_text(*id, text.clone());
             }

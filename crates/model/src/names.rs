@@ -360,6 +360,11 @@ impl Names {
     pub fn blocks(&self, id: OperationId) -> bool {
         self.blocking.get(id.0 as usize).copied().unwrap_or(false)
     }
+    /// Whether an operation is one of MPI's.
+    pub fn is_mpi(&self, id: OperationId) -> bool {
+        let known = self.operation(id);
+        known.is_some_and(|known| known.operation.domain == Domain::MPI.0)
+    }
     /// A marker's text.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id.0 as usize).map_or("?", |text| text)

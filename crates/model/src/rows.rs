@@ -113,14 +113,13 @@ impl Store {
             .iter()
             .enumerate()
             .filter(|(_, row)| row.stat.calls > 0);
-        let api = api.map(|(id, row)| {
-            let (stat, errors, last_error) = (row.stat.clone(), row.errors, row.last_error);
-            ApiRow {
-                id: OperationId(id as u32),
-                stat,
-                errors,
-                last_error,
-            }
+        let api = api.map(|(id, row)| ApiRow {
+            id: OperationId(id as u32),
+            stat: row.stat.clone(),
+            errors: row.errors,
+            last_error: row.last_error,
+            bytes: row.bytes,
+            sized: row.sized,
         });
         let threads = self
             .tables

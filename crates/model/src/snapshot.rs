@@ -111,6 +111,10 @@ pub struct ApiRow {
     pub errors: u64,
     /// The last error code.
     pub last_error: i32,
+    /// Bytes of calls of MPI.
+    pub bytes: u64,
+    /// Number of calls whose bytes are known.
+    pub sized: u64,
 }
 
 /// Values of a thread.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{BEGIN, Scenario};
+use roctop_ring::record::Domain;
 use roctop_trace::gauge::{Count, Counter, Device, Scope};
 use roctop_trace::item::{
     Agent, AgentId, AgentKind, ApiCall, Dispatch, Exit, Item, Kernel, KernelId, LossReason, Marker, Nanos, NodeId,
@@ -321,10 +322,14 @@ impl<'a> Maker<'a> {
         }
         let id = OperationId(self.operations.len() as u32);
         self.operations.push(name.into());
-        let domain = if name.starts_with("hsa") { 3 } else { 1 };
+        let domain = match name.get(..3) {
+            Some("hsa") => Domain::HSA_CORE,
+            Some("MPI") => Domain::MPI,
+            _ => Domain::HIP,
+        };
         self.facts.push(Item::Operation(Operation {
             id,
-            domain,
+            domain: domain.0,
             name: name.into(),
         }));
         id

@@ -30,6 +30,8 @@ pub(super) enum Work {
     Sync(usize),
     /// The stream waits for an event that the stream of a work records.
     Wait(usize),
+    /// The thread is in `MPI_Allreduce`.
+    Mpi(u64),
 }
 
 fn way(word: &str) -> Result<u16, String> {
@@ -97,10 +99,11 @@ impl TryFrom<String> for Work {
             ["asleep", dur] => Ok(Self::Late(time(dur)?, true)),
             ["sync", work] => Ok(Self::Sync(number(work)?)),
             ["wait", work] => Ok(Self::Wait(number(work)?)),
+            ["mpi", dur] => Ok(Self::Mpi(time(dur)?)),
             ["fill", size, dur] => Ok(Self::Copy(direction::FILL, bytes(size)?, time(dur)?)),
             ["idle", dur] => Ok(Self::Idle(time(dur)?)),
             _ => Err(format!(
-                "{text:?}: write kernel, copy, fill, idle, late, asleep, memcpy, sync or wait"
+                "{text:?}: write kernel, copy, fill, idle, late, asleep, memcpy, mpi, sync or wait"
             )),
         }
     }
@@ -118,6 +121,10 @@ impl Maker<'_> {
                 if is_asleep {
                     self.sleep(thread, begin, nanos);
                 }
+            }
+            Work::Mpi(nanos) => {
+                let (span, _) = self.call(thread, "MPI_Allreduce", from, nanos, 0);
+                self.from[lane] = span.end;
             }
             Work::Memcpy(direction, bytes, nanos) => {
                 let (span, correlation) = self.call(thread, "hipMemcpy", from, nanos, 0);

@@ -202,6 +202,18 @@ fn sleeping_thread_is_not_a_late_one() {
 }
 
 #[test]
+fn thread_in_mpi_is_no_late_one() {
+    let snap = program(
+        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 3ms", "sync 0", "late 1ms", "mpi 6ms"] }]"#,
+    );
+    let verdict = verdict(&snap, 0);
+    let share = 100.0 * 6.0 / 7.0;
+    assert_share(&verdict, share, |cause| matches!(cause, Cause::Mpi(_)));
+    let words = verdict.words(&snap);
+    assert!(words[0].ends_with("% waits in MPI_Allreduce"), "{words:?}");
+}
+
+#[test]
 fn mixture_has_each_cause_with_its_share() {
     let snap = program_of(
         "20ms",

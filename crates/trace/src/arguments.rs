@@ -4,6 +4,8 @@
 use hip_functions::ROWS;
 use hip_functions::signature::{ArgumentLocation, Parameter, parameters};
 use roctop_ring::arguments::Arguments;
+use roctop_ring::record::MpiCall;
+use roctop_ring::record::mpi::{ANY, NO_RANK, OWN_OPERATOR, ROOT, SELF, UNKNOWN, WORLD};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -126,6 +128,55 @@ pub fn text(function: &str, arguments: &Arguments, results: Results) -> Option<S
     Some(text)
 }
 
+/// Arguments of a call of MPI as `name=value, …`; `None` if nothing is known of them.
+pub fn of_mpi(arguments: &Arguments) -> Option<String> {
+    let call = MpiCall::of(arguments.registers);
+    let mut text = String::new();
+    let mut add = |name: &str, value: &str| {
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{comma}{name}={value}");
+    };
+    match call.communicator {
+        0 if call.size == 0 => {}
+        WORLD => add("comm", "world"),
+        SELF => add("comm", "self"),
+        // It has no number.
+        0 => add("comm", "?"),
+        number => add("comm", &number.to_string()),
+    }
+    if call.size > 0 {
+        add("rank", &call.rank.to_string());
+        add("ranks", &call.size.to_string());
+    }
+    for (name, number) in [("peer", call.peer), ("root", call.root), ("tag", call.tag)] {
+        match number {
+            UNKNOWN => {}
+            ANY => add(name, "any"),
+            NO_RANK if name != "tag" => add(name, "none"),
+            ROOT if name == "root" => add(name, "root"),
+            number => add(name, &number.to_string()),
+        }
+    }
+    if let Some(bytes) = call.bytes {
+        add("bytes", &bytes.to_string());
+    }
+    match (call.operator_name(), call.operator) {
+        (Some(name), _) => add("op", name),
+        (None, OWN_OPERATOR) => add("op", "own"),
+        _ => {}
+    }
+    if call.empty_tests > 0 {
+        add("empty_tests", &call.empty_tests.to_string());
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Value of an argument in such a text.
+pub fn value_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut parts = text.split(", ").filter_map(|part| part.split_once('='));
+    parts.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
 /// Word `number` of an argument; `None` if the record does not contain it.
 fn word(arguments: &Arguments, place: ArgumentLocation, number: usize) -> Option<u64> {
     match place {
@@ -205,6 +256,47 @@ mod tests {
         };
         let shown = text("ncclCommInitRank", &arguments, Results::Alone);
         assert_eq!(shown.as_deref(), Some("comm=0xbeef, ranks=8, rank=3"));
+    }
+
+    #[test]
+    fn mpi_says_what_is_known() {
+        let shown = |call: MpiCall| {
+            of_mpi(&Arguments {
+                registers: call.words(),
+                ..Arguments::default()
+            })
+        };
+        let none = MpiCall::default();
+        assert_eq!(shown(none), None);
+        let receive = MpiCall {
+            communicator: 7,
+            size: 4,
+            rank: 1,
+            peer: ANY,
+            tag: -2,
+            bytes: Some(80),
+            ..none
+        };
+        let text = shown(receive).unwrap();
+        assert_eq!(text, "comm=7, rank=1, ranks=4, peer=any, tag=-2, bytes=80");
+        assert_eq!((value_of(&text, "bytes"), value_of(&text, "root")), (Some("80"), None));
+        let reduce = MpiCall {
+            communicator: WORLD,
+            size: 2,
+            root: 0,
+            operator: 3,
+            empty_tests: 9,
+            ..none
+        };
+        assert_eq!(
+            shown(reduce).unwrap(),
+            "comm=world, rank=0, ranks=2, root=0, op=sum, empty_tests=9"
+        );
+        let any = Arguments {
+            registers: [u64::MAX; 6],
+            ..Arguments::default()
+        };
+        assert!(of_mpi(&any).is_some());
     }
 
     #[test]

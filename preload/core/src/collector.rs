@@ -224,6 +224,30 @@ pub fn exit_explained(end: u64, call: &Call, status: Option<i32>, arg: u64, argu
     }
 }
 
+/// As [`exit_explained`], with six words alone: all that a call of MPI has.
+#[inline]
+pub fn exit_with_words(end: u64, call: &Call, status: Option<i32>, arg: u64, registers: [u64; PAYLOAD_WORDS]) {
+    const SLOTS: usize = 2;
+    call.thread.current.set(call.parent);
+    if let Some(held) = call.thread.hold() {
+        held.entry
+            .close_call(call.domain, call.op, end.wrapping_sub(call.start));
+        let head = Head::new(Arguments::KIND, 0, SLOTS as u8, call.domain.0);
+        let payload: [[u64; PAYLOAD_WORDS]; SLOTS] = [words(call, end, status, arg), registers];
+        held.ring.push(head, &payload);
+        call.thread.prefetch_slot();
+    }
+}
+
+/// A call returned of which nothing is recorded.
+pub fn exit_unrecorded(call: &Call) {
+    call.thread.current.set(call.parent);
+    if let Some(held) = call.thread.hold() {
+        held.entry
+            .close_call(call.domain, call.op, clock::now().wrapping_sub(call.start));
+    }
+}
+
 /// The payload of an API call, as `ApiCall::payload` makes it, but built in registers.
 #[inline(always)]
 fn words(call: &Call, end: u64, status: Option<i32>, arg: u64) -> [u64; PAYLOAD_WORDS] {

@@ -4,7 +4,7 @@
 
 use roctop_ring::level::Level;
 use roctop_ring::session::{
-    ENV_COUNT_PAUSES, ENV_LEVEL, ENV_LEVEL_REASON, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION,
+    ENV_COUNT_PAUSES, ENV_LEVEL, ENV_LEVEL_REASON, ENV_MPI, ENV_NO_FLIGHT, ENV_PAUSED, ENV_RING, ENV_SESSION,
 };
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -27,6 +27,8 @@ pub struct Config {
     pub level: Option<Level>,
     /// Why it is requested; `None` if the user chose it.
     pub level_reason: Option<String>,
+    /// Whether calls of MPI are recorded.
+    pub has_mpi: bool,
 }
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
@@ -50,6 +52,7 @@ fn read() -> Option<Config> {
         counts_pauses: is_set(ENV_COUNT_PAUSES),
         level,
         level_reason: level_reason(level, std::env::var(ENV_LEVEL_REASON).ok().as_deref()),
+        has_mpi: std::env::var_os(ENV_MPI).is_none_or(|value| value != "off"),
     })
 }
 

@@ -406,7 +406,7 @@ impl Process {
 
     /// Takes a sample if one is due, in programs where no thread of the collector runs.
     #[inline]
-    pub(crate) fn calibrate_when_due(&self, now: u64) {
+    pub fn calibrate_when_due(&self, now: u64) {
         let due = word(word::CALIBRATION_DUE);
         let at = due.load(Ordering::Relaxed);
         if now < at || word(word::THREAD).load(Ordering::Relaxed) != 0 {

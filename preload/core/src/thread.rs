@@ -72,6 +72,10 @@ pub struct Thread {
     claim: UnsafeCell<MaybeUninit<Claim<'static>>>,
     /// Correlation id of the last call of RCCL that communicated, not one inside of it.
     pub communication: Cell<u64>,
+    /// Address of the frame of the call of MPI that this thread is in, 0 for none.
+    pub mpi_frame: Cell<usize>,
+    /// Tests of MPI that found nothing since this thread's last recorded call of MPI.
+    pub empty_tests: Cell<u32>,
     /// Depth and number of the group of communications that this thread has begun.
     pub group: Cell<[u32; 2]>,
     /// What it knows of sites; earlier owners of this state used the same memory.
@@ -283,6 +287,8 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.handing.set(0);
     thread.announced.take();
     thread.communication.set(0);
+    thread.mpi_frame.set(0);
+    thread.empty_tests.set(0);
     thread.group.set([0; 2]);
     if let Some(known) = thread.sites.get() {
         known.change_owner();

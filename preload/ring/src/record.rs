@@ -10,11 +10,13 @@
 
 mod head;
 mod marker;
+pub mod mpi;
 mod totals;
 mod value;
 
 pub use head::{Domain, Head, flag};
 pub use marker::Marker;
+pub use mpi::MpiCall;
 pub use totals::{TOTALS, totals_index, totals_operation};
 pub use value::{
     code, communicator, counter_flag, counter_source, direction, engine, marker_call, memory, sampling, scratch, status,

@@ -20,6 +20,8 @@ pub const ENV_PAUSED: &str = "ROCTOP_PAUSED";
 pub const ENV_COUNT_PAUSES: &str = "ROCTOP_COUNT_PAUSES";
 /// Environment variable: if not empty, work in flight stays in plain memory instead of a file beside the ring.
 pub const ENV_NO_FLIGHT: &str = "ROCTOP_NO_FLIGHT_FILES";
+/// Environment variable: `off` if calls of MPI are not recorded.
+pub const ENV_MPI: &str = "ROCTOP_MPI";
 /// Environment variable: number of the level of timing at which a process starts, see [`crate::level::Level`].
 pub const ENV_LEVEL: &str = "ROCTOP_LEVEL";
 /// Environment variable: private, a level, a space, and why [`ENV_LEVEL`] has it, where the user did not choose it.
@@ -87,7 +89,7 @@ pub mod wanted {
     pub const MEMORY: u64 = 32;
     /// Scratch memory of queues.
     pub const SCRATCH: u64 = 64;
-    /// Calls of libraries above HIP: RCCL, rocDecode, rocJPEG.
+    /// Calls of libraries above HIP or beside it: RCCL, rocDecode, rocJPEG, MPI.
     pub const LIBRARY_API: u64 = 1 << 16;
     /// Arguments of HIP calls; RCCL's are always recorded.
     pub const ARGUMENTS: u64 = 1 << 17;

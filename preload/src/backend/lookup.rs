@@ -3,13 +3,15 @@
 //! All other lookups continue by a jump, with the caller's return address in place, because `RTLD_NEXT` and
 //! `RTLD_DEFAULT` depend on it. Only lookups by a real handle of a wrapped name are examined, and only if the result is
 //! in a library to which the name belongs. That result then becomes the real function of the wrapped one.
+//!
+//! Every lookup is also an opportunity to see libraries that the loader has added ([`mpi`]).
 
 #![expect(unsafe_code, reason = "stands in front of the loader's functions")]
 #![expect(unreachable_pub, reason = "exported by their symbols alone")]
 
 use crate::backend::hip::{self, slot};
 use crate::backend::hsa::init;
-use crate::backend::roctx;
+use crate::backend::{mpi, roctx};
 use crate::guard::{Errno, wall};
 use crate::state::{self, word};
 use crate::{real, thread};
@@ -120,6 +122,7 @@ unsafe extern "C" fn by_version(handle: *mut c_void, name: *const c_char, versio
 
 /// The wrapped function; null if the lookup does not concern us.
 fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> *mut c_void {
+    mpi::follow();
     let is_special = handle.is_null() || handle == libc::RTLD_NEXT;
     if is_special || name.is_null() || word(word::COLLECTOR).load(Ordering::Relaxed) == state::OFF {
         return std::ptr::null_mut();
@@ -127,7 +130,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    let others: [&[u8]; 2] = [b"hsa_init", b"roctx"];
+    let others: [&[u8]; 3] = [b"hsa_init", b"roctx", b"MPI_"];
     let mut starts = NAME_PREFIXES.iter().chain(&others);
     if !starts.any(|start| bytes.starts_with(start)) || thread::is_aside() {
         return std::ptr::null_mut();
@@ -145,6 +148,9 @@ fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Optio
     }
     if name.to_bytes().starts_with(b"roctx") {
         return roctx::stand_in(name, ask(name).filter(|found| !found.is_null())?);
+    }
+    if name.to_bytes().starts_with(b"MPI_") {
+        return mpi::stand_in(name, ask(name)?);
     }
     let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));
     let (index, stub) = ours.or_else(|| slot::wrapped(name).map(|stub| (None, stub)))?;

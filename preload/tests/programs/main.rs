@@ -9,6 +9,7 @@ mod cancelled;
 mod counters;
 mod hsa_calls;
 mod marks;
+mod mpi;
 mod place;
 mod quiet;
 mod raw_hsa;

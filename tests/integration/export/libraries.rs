@@ -182,3 +182,107 @@ fn calls_of_the_decoders_have_files() {
     }
     assert!(!place.join("t_rccl_api_trace.csv").exists());
 }
+
+/// A program of MPI with its library, a stand-in.
+fn program_of_mpi(place: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/tests/c");
+    let library = place.join("libmpi.so.40");
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"];
+    compile(&sources.join("stand_in_mpi.c"), &library, &shared);
+    let path = format!("-Wl,-rpath,{}", place.display());
+    let linked = [library.to_str().unwrap(), &path, "-ldl"];
+    compile(&sources.join("mpi_user.c"), &place.join("app"), &linked);
+}
+
+/// Runs roctop; its output.
+fn roctop(place: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    command.args(words).env("ROCTOP_CONFIG", "/dev/null").current_dir(place);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn calls_of_mpi_are_in_files_and_in_the_summary() {
+    if !has_compiler() {
+        return;
+    }
+    let place = place("mpi");
+    program_of_mpi(&place);
+    roctop(&place, &["record", "-o", "rec", "--", "./app"]);
+    let formats = "csv,json,parquet,pftrace,rocpd,kineto";
+    roctop(&place, &["export", "rec", "--format", formats, "-d", ".", "-o", "t"]);
+    let calls = Table::read(&place.join("t_mpi_api_trace.csv"));
+    assert_eq!(
+        calls.header.join(","),
+        "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp,Rank,Communicator,Peer,Tag,Bytes,Wait_ns"
+    );
+    let found = calls.column("Function").len();
+    assert_eq!(found, 19);
+    let columns = ["Function", "Communicator", "Peer", "Tag", "Bytes"].map(|name| calls.column(name));
+    let row = |at: usize| columns.each_ref().map(|column| column[at]).join("|");
+    let rows: Vec<String> = (0..found).map(row).collect();
+    for expected in [
+        "MPI_Init||||",
+        "MPI_Send|world|5|42|24",
+        "MPI_Send||||",
+        "MPI_Send|world||0|0",
+        "MPI_Gather|world|1||8",
+        "MPI_Allreduce|world|||8",
+        "MPI_Barrier|4|||",
+    ] {
+        assert!(rows.iter().any(|row| row == expected), "{expected}: {rows:#?}");
+    }
+    let document = document(&place);
+    let listed = document["buffer_records"]["mpi_api"].as_array().unwrap();
+    assert_eq!(listed.len(), 19);
+    assert!(listed.iter().all(|call| name(&document, call).0 == "MPI_API"));
+    // Files of the older layout have none, as scripts put all of them together.
+    roctop(
+        &place,
+        &[
+            "export", "rec", "--layout", "seed", "--format", "csv,json", "-d", "seed",
+        ],
+    );
+    let seed: Vec<_> = std::fs::read_dir(place.join("seed")).unwrap().collect();
+    let has_mpi = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().contains("mpi");
+    assert!(!seed.into_iter().any(|entry| has_mpi(&entry.unwrap())));
+    let summary: Value = serde_json::from_str(&roctop(&place, &["summary", "rec", "--format", "json"])).unwrap();
+    let rows = summary["api"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!(
+        (&row("MPI_Send")["calls"], &row("MPI_Send")["bytes"]),
+        (&5.into(), &24.into())
+    );
+    assert!(row("MPI_Init")["bytes"].is_null());
+    assert!(summary["mpi"][0]["time_ns"].as_u64().unwrap() > 0);
+    let table = roctop(&place, &["summary", "rec"]);
+    assert!(
+        table.contains("BYTES  MPI\n") && table.contains("% of the time in MPI"),
+        "{table}"
+    );
+    // It may miss something else on this machine.
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    let output = doctor
+        .args(["doctor", "./app"])
+        .env("ROCTOP_CONFIG", "/dev/null")
+        .current_dir(&place)
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(text.contains("MPI calls") && text.contains("Open MPI"), "{text}");
+}
+
+#[test]
+fn mpi_is_left_alone_where_it_is_not_wanted() {
+    if !has_compiler() {
+        return;
+    }
+    let place = place("mpi-off");
+    program_of_mpi(&place);
+    roctop(&place, &["record", "-o", "rec", "--mpi", "off", "--", "./app"]);
+    let summary: Value = serde_json::from_str(&roctop(&place, &["summary", "rec", "--format", "json"])).unwrap();
+    assert_eq!(summary["api"], Value::Array(Vec::new()));
+    run(&place, &["--sys-trace", "-f", "csv"], &place.join("app"));
+    assert!(!place.join("t_mpi_api_trace.csv").exists());
+}

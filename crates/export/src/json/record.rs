@@ -9,6 +9,7 @@ use super::writer::{list, rows_of, text};
 use crate::arguments::{self, Argument};
 use crate::graphs::{Graphs, Launch};
 use crate::operation::is_free;
+use crate::options::Kind;
 use crate::records::{Mark, Row};
 use crate::view::View;
 use roctop_model::subject::direction_number;
@@ -18,7 +19,7 @@ use std::io::{self, Write};
 /// Writes all lists, also empty ones.
 pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = &view.rows;
-    let [rccl, decode, jpeg] = &rows.libraries;
+    let [rccl, decode, jpeg, mpi] = &rows.libraries;
     let graphs = &Graphs::new(view)?;
     write!(out, "{{\"kernel_dispatch\":")?;
     let dispatches = || {
@@ -49,6 +50,11 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     rows_of(out, decode, |out, row| library_call(view, tables, row, out))?;
     write!(out, ",\n\"rocjpeg_api\":")?;
     rows_of(out, jpeg, |out, row| library_call(view, tables, row, out))?;
+    // Upstream has no such list.
+    if !mpi.is_empty() {
+        write!(out, ",\n\"mpi_api\":")?;
+        rows_of(out, mpi, |out, row| library_call(view, tables, row, out))?;
+    }
     sampled::records(view, out)?;
     // Upstream had the second name first.
     for name in ["hip_graph", "graph_launch"] {
@@ -149,7 +155,12 @@ fn call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, size: u32, out
 fn library_call(view: &View<'_>, tables: &Tables<'_>, row: &Row<ApiCall>, out: &mut dyn Write) -> io::Result<()> {
     call(view, tables, row, 64, out)?;
     let status = row.record.status;
-    let result = status.map_or(String::new(), |status| format!("\"ncclResult_t_retval\":\"{status}\""));
+    let kind = if view.kind(&row.record) == Kind::Mpi {
+        "int"
+    } else {
+        "ncclResult_t"
+    };
+    let result = status.map_or(String::new(), |status| format!("\"{kind}_retval\":\"{status}\""));
     let arguments = objects(&arguments::of(view, &row.record));
     write!(out, ",\"args\":[{arguments}],\"retval\":{{{result}}}}}")
 }

@@ -230,7 +230,9 @@ pub(super) fn write(view: &View<'_>, tables: &Tables<'_>, out: &mut dyn Write) -
     write!(out, "{{\"callback_records\":")?;
     kinds(&CALLBACK, tables, out)?;
     write!(out, ",\n\"buffer_records\":")?;
-    kinds(&BUFFER, tables, out)?;
+    let [.., mpi] = &view.rows.libraries;
+    let own = (!mpi.is_empty()).then_some("MPI_API");
+    kinds(&BUFFER.into_iter().chain(own).collect::<Vec<_>>(), tables, out)?;
     write!(out, ",\n\"marker_api\":")?;
     let said = view.rows.markers.iter();
     let said = said.filter(|row| row.as_ref().map_or(true, |row| row.record.call.is_none()));

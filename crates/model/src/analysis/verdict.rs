@@ -17,7 +17,7 @@ pub(crate) use self::launcher::Readings;
 use self::launcher::{Doing, Launchers};
 use super::usage::{Gap, clip, has_kernels};
 use crate::{FastMap, LaneKey, Slice, Snapshot};
-use roctop_trace::item::{AgentId, Nanos, QueueId, Span, ThreadId};
+use roctop_trace::item::{AgentId, Nanos, OperationId, QueueId, Span, ThreadId};
 use roctop_trace::units;
 
 /// Maximum time between the cause's end and the kernel's begin that still belongs to the cause, ns.
@@ -36,6 +36,8 @@ pub enum Cause {
     Host,
     /// Nothing was queued, and the launching thread did not run.
     HostAsleep,
+    /// Nothing was queued, and the launching thread was in this function of MPI.
+    Mpi(OperationId),
     /// The GPU had not run its first kernel yet.
     StartUp,
     /// A kernel, or the launching thread, waited for work of another stream.
@@ -75,6 +77,7 @@ impl Cause {
         match self {
             Self::Host => "host-bound".into(),
             Self::HostAsleep => "host thread not running".into(),
+            Self::Mpi(id) => format!("waits in {}", function(snap, id)),
             Self::StartUp => "start-up".into(),
             Self::Dependency { on, event: 0 } => format!("host waits for {}", stream(on)),
             Self::Dependency { on, .. } => format!("waits for {}", stream(on)),
@@ -93,6 +96,7 @@ impl Cause {
         match self {
             Self::Host => "nothing was queued: the launching thread came late".into(),
             Self::HostAsleep => "nothing was queued: the launching thread was not on a CPU".into(),
+            Self::Mpi(id) => format!("nothing was queued: the launching thread was in {}", function(snap, id)),
             Self::StartUp => "no kernel had run yet".into(),
             Self::Dependency { on, event: 0 } => format!("nothing was queued: the host waited for {}", stream(on)),
             Self::Dependency { on, event } => format!("a kernel waited for event {event:#x} of {}", stream(on)),
@@ -106,6 +110,11 @@ impl Cause {
             Self::Unknown => "not recorded: what a queued kernel waited for, or when it was submitted".into(),
         }
     }
+}
+
+fn function(snap: &Snapshot, id: OperationId) -> &str {
+    let known = snap.names.operation(id);
+    known.map_or("MPI", |known| &known.operation.name)
 }
 
 /// A stream with its GPU if there are several, or the direction of copies.
@@ -463,6 +472,7 @@ impl<'a> Work<'a> {
                     Doing::WaitingFor(on) => way.map_or(Cause::Dependency { on, event: 0 }, Cause::Copy),
                     // A copy that no one waits for is not the cause.
                     _ if is_before => Cause::StartUp,
+                    Doing::InMpi(id) => Cause::Mpi(id),
                     Doing::Asleep => Cause::HostAsleep,
                     Doing::Else => Cause::Host,
                 };

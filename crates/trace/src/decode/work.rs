@@ -63,6 +63,10 @@ impl Decoder {
         op: u16,
         found: &Arguments,
     ) -> Option<TextId> {
+        if domain == Domain::MPI {
+            let text = arguments::of_mpi(found)?;
+            return self.text_of_arguments(&text);
+        }
         let name = self.processes[process.0 as usize]
             .operation_names
             .get(&(domain.0, op))?;
@@ -73,7 +77,11 @@ impl Decoder {
             Results::Alone
         };
         let text = arguments::text(name, found, results)?;
-        let (id, new) = self.names.arguments(&text)?;
+        self.text_of_arguments(&text)
+    }
+
+    fn text_of_arguments(&mut self, text: &str) -> Option<TextId> {
+        let (id, new) = self.names.arguments(text)?;
         if let Some(text) = new {
             self.items.push(Item::Text(id, text));
         }

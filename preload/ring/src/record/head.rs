@@ -79,6 +79,8 @@ impl Domain {
     pub const ROCDECODE: Self = Self(9);
     /// rocJPEG.
     pub const ROCJPEG: Self = Self(10);
+    /// MPI.
+    pub const MPI: Self = Self(11);
 
     /// Name of the domain, or `None` if the number is unknown.
     pub const fn name(self) -> Option<&'static str> {
@@ -93,6 +95,7 @@ impl Domain {
             8 => "rccl",
             9 => "rocdecode",
             10 => "rocjpeg",
+            11 => "mpi",
             _ => return None,
         })
     }

@@ -23,6 +23,8 @@ pub(super) enum Doing {
     Waiting,
     /// In such a call while work of another GPU runs.
     WaitingFor(LaneKey),
+    /// In a call of MPI.
+    InMpi(OperationId),
     /// Outside of calls and off the CPU.
     Asleep,
     /// Anything else.
@@ -114,6 +116,9 @@ impl<'a> Launchers<'a> {
     /// What a thread does in a part of a call.
     fn inside(&mut self, call: &Slice, agents: &[AgentId], part: Span, pass: &mut impl FnMut(Doing, u64, bool)) {
         let id = OperationId(call.what);
+        if self.snap.names.is_mpi(id) {
+            return pass(Doing::InMpi(id), part.duration(), false);
+        }
         if !self.snap.names.blocks(id) {
             return pass(Doing::Else, part.duration(), false);
         }
@@ -257,7 +262,10 @@ fn off_cpu_of(snap: &Snapshot, thread: ThreadId, calls: &[Slice], known: Span) -
         return Vec::new();
     }
     let times = snap.values.thread_times.of(thread);
-    off_cpu(times, calls, known, |call| snap.names.blocks(OperationId(call.what)))
+    off_cpu(times, calls, known, |call| {
+        let id = OperationId(call.what);
+        snap.names.blocks(id) || snap.names.is_mpi(id)
+    })
 }
 
 /// What the readings around several gaps say of each thread, found once for all of them.

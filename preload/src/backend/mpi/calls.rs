@@ -1,0 +1,252 @@
+//! The gate of all stubs: hooks before and after the real function.
+//!
+//! Arguments are read after the call has returned success, because then MPI has accepted those that count. A call that
+//! failed has a record without them.
+
+#![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
+
+use super::communicators;
+use super::family::{self, Family, Question};
+use super::functions::{Data, Ends, FUNCTIONS, Function, Outcome};
+use super::imports;
+use crate::collector::{self, Call};
+use crate::guard::{Errno, wall};
+use crate::process::{self, Process};
+use crate::state::{self, word};
+use crate::{clock, control, thread};
+use core::mem::MaybeUninit;
+use gate::{Passage, gate};
+use roctop_ring::record::mpi::{NO_RANK, UNKNOWN};
+use roctop_ring::record::{Domain, MpiCall};
+use roctop_ring::session::wanted;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::c_void;
+
+/// Words of arguments in registers.
+const REGISTERS: u8 = 6;
+
+/// A call in progress.
+#[repr(C, align(16))]
+pub(super) struct Frame {
+    passage: Passage,
+    call: MaybeUninit<Call>,
+    function: MaybeUninit<&'static Function>,
+}
+
+gate!(
+    /// Entered from a stub with its number in r11.
+    pub(super) fn gate,
+    Frame,
+    enter,
+    exit
+);
+
+extern "C" fn nothing() -> usize {
+    0
+}
+
+/// Hook before the real function; returns its address.
+extern "C" fn enter(frame: &mut Frame, place: u64) -> *const c_void {
+    let Some((op, function, next)) = imports::behind(place as usize) else {
+        return nothing as *const c_void;
+    };
+    if word(word::COLLECTOR).load(Ordering::Relaxed) != state::OFF {
+        wall((), || begin(frame, op, function));
+    }
+    next as usize as *const c_void
+}
+
+#[inline(always)]
+fn begin(frame: &mut Frame, op: u16, function: &'static Function) {
+    if function.ends != Ends::Nothing {
+        ends(frame, function);
+    }
+    if !function.is_recorded {
+        return;
+    }
+    let Some(thread) = thread::current() else { return };
+    let here = std::ptr::from_ref(frame) as usize;
+    // The frame of an outer call is above; one below was abandoned by a longjmp.
+    if !control::is_wanted(wanted::LIBRARY_API) || thread.mpi_frame.get() > here {
+        return;
+    }
+    name_operations();
+    let Some(call) = collector::enter_on(thread, Domain::MPI, op) else {
+        return;
+    };
+    thread.mpi_frame.set(here);
+    frame.call.write(call);
+    frame.function.write(function);
+    let on_stack = function.words.saturating_sub(REGISTERS);
+    frame.passage.come_back(u64::from(on_stack));
+}
+
+/// What a call ends is not known any more.
+#[cold]
+fn ends(frame: &Frame, function: &Function) {
+    match function.ends {
+        Ends::Communicator => {
+            let [place, ..] = frame.passage.registers;
+            let Some(family) = family::family().filter(|_| place != 0) else {
+                return;
+            };
+            let handle = match family {
+                // SAFETY: the function reads the handle there.
+                Family::Mpich => u64::from(unsafe { (place as *const u32).read_unaligned() }),
+                // SAFETY: as above.
+                Family::OpenMpi | Family::Abi => unsafe { (place as *const u64).read_unaligned() },
+            };
+            communicators::forget(handle);
+        }
+        Ends::Mpi => family::ends(),
+        Ends::Nothing => {}
+    }
+}
+
+/// Address of the process whose file has the names of the functions.
+static NAMED: AtomicU64 = AtomicU64::new(0);
+
+#[inline(always)]
+fn name_operations() {
+    if let Some(process) = process::get()
+        && NAMED.load(Ordering::Relaxed) != std::ptr::from_ref(process) as u64
+    {
+        name_all(process);
+    }
+}
+
+#[cold]
+fn name_all(process: &Process) {
+    let _errno = Errno::keep();
+    let address = std::ptr::from_ref(process) as u64;
+    if NAMED.swap(address, Ordering::AcqRel) == address {
+        return;
+    }
+    thread::aside(|| {
+        for (op, function) in FUNCTIONS.iter().enumerate() {
+            crate::backend::hip::name(process, Domain::MPI, op as u16, function.name.to_bytes());
+        }
+    });
+}
+
+/// Hook after the real function.
+extern "C" fn exit(frame: &mut Frame, result: u64) {
+    // First, so that the rest does not count for the call.
+    let end = clock::now();
+    wall((), || finish(frame, end, result as i32));
+}
+
+#[inline(always)]
+fn finish(frame: &Frame, end: u64, status: i32) {
+    // SAFETY: the assembly comes here only when `begin` asked for it, and then it wrote the call.
+    let call = unsafe { frame.call.assume_init_ref() };
+    // SAFETY: as above.
+    let function = unsafe { frame.function.assume_init() };
+    // A forked child that returns from its parent's call has no ring for it.
+    if !thread::existing().is_some_and(|here| std::ptr::eq(here, call.thread)) {
+        return;
+    }
+    call.thread.mpi_frame.set(0);
+    if status == 0 && has_found_nothing(frame, function) {
+        let count = &call.thread.empty_tests;
+        count.set(count.get().saturating_add(1));
+        collector::exit_unrecorded(call);
+        return;
+    }
+    let mut about = MpiCall {
+        empty_tests: call.thread.empty_tests.take(),
+        ..MpiCall::default()
+    };
+    // A call inside of another one may be a signal handler's.
+    if status == 0 && call.parent == 0 && function.ends == Ends::Nothing {
+        about = explain(frame, function, about);
+    }
+    collector::exit_with_words(end, call, Some(status), about.bytes.unwrap_or(0), about.words());
+    if let Some(process) = process::get() {
+        process.calibrate_when_due(end);
+    }
+}
+
+/// An argument of a call.
+#[inline(always)]
+fn argument(frame: &Frame, at: u8) -> u64 {
+    match frame.passage.registers.get(usize::from(at)) {
+        Some(word) => *word,
+        // SAFETY: the table says that the function has this argument, so the caller put it there.
+        None => unsafe { *frame.passage.stack.add(usize::from(at - REGISTERS)) },
+    }
+}
+
+/// A number of 32 bits: the rest of the word is undefined.
+#[inline(always)]
+fn number(frame: &Frame, at: u8) -> i32 {
+    argument(frame, at) as i32
+}
+
+/// Whether a successful call is a test that found nothing.
+#[inline(always)]
+fn has_found_nothing(frame: &Frame, function: &Function) -> bool {
+    let Outcome::At(at) = function.outcome else {
+        return false;
+    };
+    let place = argument(frame, at) as *const i32;
+    // SAFETY: the call succeeded, so it wrote the number there.
+    !place.is_null() && unsafe { place.read_unaligned() } == 0
+}
+
+/// What the arguments of a successful call say.
+#[inline(always)]
+fn explain(frame: &Frame, function: &Function, about: MpiCall) -> MpiCall {
+    let Some(family) = family::family() else { return about };
+    let rank = |at: Option<u8>| at.map_or(UNKNOWN, |at| family.rank(number(frame, at)));
+    let mut about = MpiCall {
+        peer: rank(function.peer),
+        root: rank(function.root),
+        tag: function.tag.map_or(UNKNOWN, |at| family.tag(number(frame, at))),
+        operator: function.operator.map_or(0, |at| family.operator(argument(frame, at))),
+        ..about
+    };
+    if !family::is_running() {
+        return about;
+    }
+    let communicator = function
+        .communicator
+        .map(|at| communicators::of(family, argument(frame, at)));
+    let mut is_inter = false;
+    if let Some(found) = communicator {
+        let Some(found) = found else { return about };
+        about = about.with_communicator(found.word);
+        is_inter = found.is_inter;
+    }
+    about.bytes = if about.peer == NO_RANK {
+        Some(0)
+    } else if is_inter && function.peer.is_none() {
+        // What counts there depends on the group.
+        None
+    } else {
+        bytes(frame, function, family, &about)
+    };
+    about
+}
+
+#[inline(always)]
+fn bytes(frame: &Frame, function: &Function, family: Family, about: &MpiCall) -> Option<u64> {
+    let [count, datatype] = match function.data {
+        Data::Elements { count, datatype } => [count, datatype],
+        Data::Either { buffer, usual, .. } if !family.is_in_place(argument(frame, buffer)) => usual,
+        // Only the root has its own data in place.
+        Data::Either { in_place, .. } if function.root.is_none() || about.root == about.rank.cast_signed() => in_place?,
+        Data::None | Data::Either { .. } => return None,
+    };
+    let count = u64::try_from(number(frame, count)).ok()?;
+    // The type of nothing need not be one.
+    let size = match count {
+        0 => 0,
+        _ => u64::from(family::ask(
+            Question::TypeSize,
+            family.handle(argument(frame, datatype)),
+        )?),
+    };
+    let ranks = if function.is_by_rank { u64::from(about.size) } else { 1 };
+    count.checked_mul(size)?.checked_mul(ranks)
+}

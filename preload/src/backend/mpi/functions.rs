@@ -1,0 +1,347 @@
+//! The functions of MPI that are recorded, and what their arguments mean. A row's number is its operation in records:
+//! rows are appended only.
+
+use std::ffi::CStr;
+
+/// How much data a call moves, by its arguments. Numbers are those of arguments, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Data {
+    /// Not known from the arguments, or none.
+    None,
+    /// Elements of a type.
+    Elements {
+        /// Argument with their number.
+        count: u8,
+        /// Argument with their type.
+        datatype: u8,
+    },
+    /// As `Elements`, unless the buffer is `MPI_IN_PLACE`: then the other side's.
+    Either {
+        /// Argument that may be `MPI_IN_PLACE`.
+        buffer: u8,
+        /// Number and type.
+        usual: [u8; 2],
+        /// Number and type in place; `None`: they are several.
+        in_place: Option<[u8; 2]>,
+    },
+}
+
+/// How a test says that it found nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is no test.
+    Certain,
+    /// This argument points to a number: 0 for nothing.
+    At(u8),
+}
+
+/// What a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Nothing.
+    Nothing,
+    /// The communicator whose handle is where the first argument points.
+    Communicator,
+    /// MPI.
+    Mpi,
+}
+
+/// A function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Function {
+    pub(super) name: &'static CStr,
+    /// Number of its arguments, all of them words.
+    pub(super) words: u8,
+    pub(super) data: Data,
+    /// Whether each rank of the communicator gives or gets that much.
+    pub(super) is_by_rank: bool,
+    pub(super) communicator: Option<u8>,
+    pub(super) peer: Option<u8>,
+    pub(super) tag: Option<u8>,
+    pub(super) root: Option<u8>,
+    pub(super) operator: Option<u8>,
+    pub(super) outcome: Outcome,
+    pub(super) ends: Ends,
+    /// Whether its calls are recorded, and not only watched.
+    pub(super) is_recorded: bool,
+}
+
+const fn row(name: &'static CStr, words: u8) -> Function {
+    Function {
+        name,
+        words,
+        data: Data::None,
+        is_by_rank: false,
+        communicator: None,
+        peer: None,
+        tag: None,
+        root: None,
+        operator: None,
+        outcome: Outcome::Certain,
+        ends: Ends::Nothing,
+        is_recorded: true,
+    }
+}
+
+impl Function {
+    const fn data(mut self, count: u8, datatype: u8) -> Self {
+        self.data = Data::Elements { count, datatype };
+        self
+    }
+    const fn either(mut self, buffer: u8, usual: [u8; 2], in_place: Option<[u8; 2]>) -> Self {
+        self.data = Data::Either {
+            buffer,
+            usual,
+            in_place,
+        };
+        self
+    }
+    const fn by_rank(mut self) -> Self {
+        self.is_by_rank = true;
+        self
+    }
+    const fn comm(mut self, at: u8) -> Self {
+        self.communicator = Some(at);
+        self
+    }
+    const fn peer(mut self, at: u8) -> Self {
+        self.peer = Some(at);
+        self
+    }
+    const fn tag(mut self, at: u8) -> Self {
+        self.tag = Some(at);
+        self
+    }
+    const fn root(mut self, at: u8) -> Self {
+        self.root = Some(at);
+        self
+    }
+    const fn operator(mut self, at: u8) -> Self {
+        self.operator = Some(at);
+        self
+    }
+    const fn tests(mut self, at: u8) -> Self {
+        self.outcome = Outcome::At(at);
+        self
+    }
+    const fn ends(mut self, what: Ends) -> Self {
+        self.ends = what;
+        self
+    }
+    const fn watched(mut self) -> Self {
+        self.is_recorded = false;
+        self
+    }
+    /// A message: buffer, count, type, peer, tag, communicator.
+    const fn message(self) -> Self {
+        self.data(1, 2).peer(3).tag(4).comm(5)
+    }
+}
+
+/// All functions.
+pub(super) static FUNCTIONS: [Function; 133] = [
+    row(c"MPI_Init", 2),
+    row(c"MPI_Init_thread", 4),
+    row(c"MPI_Finalize", 0).ends(Ends::Mpi),
+    row(c"MPI_Send", 6).message(),
+    row(c"MPI_Bsend", 6).message(),
+    row(c"MPI_Ssend", 6).message(),
+    row(c"MPI_Rsend", 6).message(),
+    row(c"MPI_Isend", 7).message(),
+    row(c"MPI_Ibsend", 7).message(),
+    row(c"MPI_Issend", 7).message(),
+    row(c"MPI_Irsend", 7).message(),
+    row(c"MPI_Recv", 7).message(),
+    row(c"MPI_Irecv", 7).message(),
+    row(c"MPI_Sendrecv", 12).data(1, 2).peer(3).tag(4).comm(10),
+    row(c"MPI_Sendrecv_replace", 9).data(1, 2).peer(3).tag(4).comm(7),
+    row(c"MPI_Probe", 4).peer(0).tag(1).comm(2),
+    row(c"MPI_Iprobe", 5).peer(0).tag(1).comm(2).tests(3),
+    row(c"MPI_Mprobe", 5).peer(0).tag(1).comm(2),
+    row(c"MPI_Improbe", 6).peer(0).tag(1).comm(2).tests(3),
+    row(c"MPI_Mrecv", 5),
+    row(c"MPI_Imrecv", 5),
+    row(c"MPI_Start", 1),
+    row(c"MPI_Startall", 2),
+    row(c"MPI_Wait", 2),
+    row(c"MPI_Waitall", 3),
+    row(c"MPI_Waitany", 4),
+    row(c"MPI_Waitsome", 5),
+    row(c"MPI_Test", 3).tests(1),
+    row(c"MPI_Testall", 4).tests(2),
+    row(c"MPI_Testany", 5).tests(3),
+    row(c"MPI_Testsome", 5).tests(2),
+    row(c"MPI_Barrier", 1).comm(0),
+    row(c"MPI_Ibarrier", 2).comm(0),
+    row(c"MPI_Bcast", 5).data(1, 2).root(3).comm(4),
+    row(c"MPI_Ibcast", 6).data(1, 2).root(3).comm(4),
+    row(c"MPI_Gather", 8).either(0, [1, 2], Some([4, 5])).root(6).comm(7),
+    row(c"MPI_Igather", 9).either(0, [1, 2], Some([4, 5])).root(6).comm(7),
+    row(c"MPI_Gatherv", 9).either(0, [1, 2], None).root(7).comm(8),
+    row(c"MPI_Igatherv", 10).either(0, [1, 2], None).root(7).comm(8),
+    row(c"MPI_Scatter", 8).either(3, [4, 5], Some([1, 2])).root(6).comm(7),
+    row(c"MPI_Iscatter", 9).either(3, [4, 5], Some([1, 2])).root(6).comm(7),
+    row(c"MPI_Scatterv", 9).either(4, [5, 6], None).root(7).comm(8),
+    row(c"MPI_Iscatterv", 10).either(4, [5, 6], None).root(7).comm(8),
+    row(c"MPI_Allgather", 7).either(0, [1, 2], Some([4, 5])).comm(6),
+    row(c"MPI_Iallgather", 8).either(0, [1, 2], Some([4, 5])).comm(6),
+    row(c"MPI_Allgatherv", 8).either(0, [1, 2], None).comm(7),
+    row(c"MPI_Iallgatherv", 9).either(0, [1, 2], None).comm(7),
+    row(c"MPI_Alltoall", 7)
+        .either(0, [1, 2], Some([4, 5]))
+        .comm(6)
+        .by_rank(),
+    row(c"MPI_Ialltoall", 8)
+        .either(0, [1, 2], Some([4, 5]))
+        .comm(6)
+        .by_rank(),
+    row(c"MPI_Alltoallv", 9).comm(8),
+    row(c"MPI_Ialltoallv", 10).comm(8),
+    row(c"MPI_Alltoallw", 9).comm(8),
+    row(c"MPI_Ialltoallw", 10).comm(8),
+    row(c"MPI_Reduce", 7).data(2, 3).operator(4).root(5).comm(6),
+    row(c"MPI_Ireduce", 8).data(2, 3).operator(4).root(5).comm(6),
+    row(c"MPI_Allreduce", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Iallreduce", 7).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Reduce_scatter", 6).operator(4).comm(5),
+    row(c"MPI_Ireduce_scatter", 7).operator(4).comm(5),
+    row(c"MPI_Reduce_scatter_block", 6)
+        .data(2, 3)
+        .operator(4)
+        .comm(5)
+        .by_rank(),
+    row(c"MPI_Ireduce_scatter_block", 7)
+        .data(2, 3)
+        .operator(4)
+        .comm(5)
+        .by_rank(),
+    row(c"MPI_Scan", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Iscan", 7).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Exscan", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Iexscan", 7).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Neighbor_allgather", 7).data(1, 2).comm(6),
+    row(c"MPI_Ineighbor_allgather", 8).data(1, 2).comm(6),
+    row(c"MPI_Neighbor_allgatherv", 8).data(1, 2).comm(7),
+    row(c"MPI_Ineighbor_allgatherv", 9).data(1, 2).comm(7),
+    row(c"MPI_Neighbor_alltoall", 7).comm(6),
+    row(c"MPI_Ineighbor_alltoall", 8).comm(6),
+    row(c"MPI_Neighbor_alltoallv", 9).comm(8),
+    row(c"MPI_Ineighbor_alltoallv", 10).comm(8),
+    row(c"MPI_Neighbor_alltoallw", 9).comm(8),
+    row(c"MPI_Ineighbor_alltoallw", 10).comm(8),
+    row(c"MPI_Win_fence", 2),
+    row(c"MPI_Win_start", 3),
+    row(c"MPI_Win_complete", 1),
+    row(c"MPI_Win_post", 3),
+    row(c"MPI_Win_wait", 1),
+    row(c"MPI_Win_test", 2).tests(1),
+    row(c"MPI_Win_lock", 4).peer(1),
+    row(c"MPI_Win_unlock", 2).peer(0),
+    row(c"MPI_Win_lock_all", 2),
+    row(c"MPI_Win_unlock_all", 1),
+    row(c"MPI_Win_flush", 2).peer(0),
+    row(c"MPI_Win_flush_all", 1),
+    row(c"MPI_Win_flush_local", 2).peer(0),
+    row(c"MPI_Win_flush_local_all", 1),
+    row(c"MPI_Win_sync", 1),
+    row(c"MPI_Win_create", 6).comm(4),
+    row(c"MPI_Win_allocate", 6).comm(3),
+    row(c"MPI_Win_free", 1),
+    row(c"MPI_File_open", 5).comm(0),
+    row(c"MPI_File_close", 1),
+    row(c"MPI_File_read", 5).data(2, 3),
+    row(c"MPI_File_write", 5).data(2, 3),
+    row(c"MPI_File_read_at", 6).data(3, 4),
+    row(c"MPI_File_write_at", 6).data(3, 4),
+    row(c"MPI_File_read_all", 5).data(2, 3),
+    row(c"MPI_File_write_all", 5).data(2, 3),
+    row(c"MPI_File_read_at_all", 6).data(3, 4),
+    row(c"MPI_File_write_at_all", 6).data(3, 4),
+    row(c"MPI_File_read_shared", 5).data(2, 3),
+    row(c"MPI_File_write_shared", 5).data(2, 3),
+    row(c"MPI_File_read_ordered", 5).data(2, 3),
+    row(c"MPI_File_write_ordered", 5).data(2, 3),
+    row(c"MPI_File_iread", 5).data(2, 3),
+    row(c"MPI_File_iwrite", 5).data(2, 3),
+    row(c"MPI_File_iread_at", 6).data(3, 4),
+    row(c"MPI_File_iwrite_at", 6).data(3, 4),
+    row(c"MPI_File_iread_all", 5).data(2, 3),
+    row(c"MPI_File_iwrite_all", 5).data(2, 3),
+    row(c"MPI_File_iread_at_all", 6).data(3, 4),
+    row(c"MPI_File_iwrite_at_all", 6).data(3, 4),
+    row(c"MPI_File_sync", 1),
+    row(c"MPI_Comm_dup", 2).comm(0),
+    row(c"MPI_Comm_idup", 3).comm(0),
+    row(c"MPI_Comm_split", 4).comm(0),
+    row(c"MPI_Comm_split_type", 5).comm(0),
+    row(c"MPI_Comm_create", 3).comm(0),
+    row(c"MPI_Comm_create_group", 4).comm(0),
+    row(c"MPI_Cart_create", 6).comm(0),
+    row(c"MPI_Graph_create", 6).comm(0),
+    row(c"MPI_Dist_graph_create", 9).comm(0),
+    row(c"MPI_Dist_graph_create_adjacent", 10).comm(0),
+    row(c"MPI_Intercomm_create", 6).comm(0),
+    row(c"MPI_Intercomm_merge", 3).comm(0),
+    row(c"MPI_Comm_free", 1).ends(Ends::Communicator),
+    row(c"MPI_Comm_disconnect", 1).ends(Ends::Communicator),
+    // What libraries of other languages call, in place of the functions above.
+    row(c"PMPI_Comm_free", 1).ends(Ends::Communicator).watched(),
+    row(c"PMPI_Comm_disconnect", 1).ends(Ends::Communicator).watched(),
+    row(c"PMPI_Finalize", 0).ends(Ends::Mpi).watched(),
+];
+
+/// Number of the function of this name.
+pub(super) fn number_of(name: &CStr) -> Option<usize> {
+    FUNCTIONS.iter().position(|function| function.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_among_those_of_the_function() {
+        for function in &FUNCTIONS {
+            let Function {
+                communicator,
+                peer,
+                tag,
+                root,
+                operator,
+                ..
+            } = *function;
+            let data = match function.data {
+                Data::None => Vec::new(),
+                Data::Elements { count, datatype } => vec![count, datatype],
+                Data::Either {
+                    buffer,
+                    usual,
+                    in_place,
+                } => [buffer]
+                    .into_iter()
+                    .chain(usual)
+                    .chain(in_place.into_iter().flatten())
+                    .collect(),
+            };
+            let outcome = match function.outcome {
+                Outcome::At(at) => Some(at),
+                Outcome::Certain => None,
+            };
+            let named = [communicator, peer, tag, root, operator, outcome].into_iter().flatten();
+            let mut all: Vec<u8> = named.chain(data).collect();
+            assert!(all.iter().all(|at| *at < function.words), "{:?}", function.name);
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count, "{:?}: an argument has two meanings", function.name);
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for (number, function) in FUNCTIONS.iter().enumerate() {
+            assert_eq!(number_of(function.name), Some(number));
+        }
+        assert_eq!(number_of(c"MPI_Wtime"), None);
+    }
+}

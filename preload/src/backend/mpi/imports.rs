@@ -1,0 +1,340 @@
+//! Import tables: puts a stub in front of each function of MPI that a library imports.
+//!
+//! Nothing is exported, so a program without MPI finds none. Tables are looked at when this library is loaded, and,
+//! because libraries come later too, at the first lookup by `dlsym` after the loader has added one. What an entry held is what its stub
+//! calls next, so other tools in front of MPI stay there. An entry that is bound at its first call gets what the
+//! loader would bind it to. Pages that the loader made read-only are so again.
+//!
+//! A library whose relocation another thread has not completed is left alone until the next lookup.
+
+#![expect(unsafe_code, reason = "the loader's list of libraries and their import tables")]
+
+use super::functions::{FUNCTIONS, Function, number_of};
+use super::{calls, family};
+use crate::elf::{Import, Object, headers};
+use crate::notices;
+use gate::STUB;
+use roctop_ring::sync::{AtomicU64, Ordering};
+use std::ffi::{CStr, c_int, c_void};
+
+/// Number of stubs: one for each function and each address behind it.
+const STUBS: usize = 1024;
+/// Number of libraries that are known to be done.
+const DONE: usize = 4096;
+/// Beginnings of names that are looked for in import tables.
+const STARTS: [&[u8]; 2] = [b"MPI_", b"PMPI_"];
+const PAGE: u64 = 4096;
+
+gate::stubs!(fn stubs, STUBS, calls::gate);
+
+/// What is behind a stub: number of the function plus one, and the address to call.
+type Behind = [AtomicU64; 2];
+static BEHIND: [Behind; STUBS] = [const { [const { AtomicU64::new(0) }; 2] }; STUBS];
+
+/// 1 once the environment allows it.
+static ENABLED: AtomicU64 = AtomicU64::new(0);
+/// 1 while a thread looks at tables.
+static LOOKING: AtomicU64 = AtomicU64::new(0);
+/// Libraries that the loader had added and removed when all tables had been looked at.
+static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Number of libraries that the program started with.
+static AT_START: AtomicU64 = AtomicU64::new(0);
+/// Libraries whose tables are done, by dynamic section.
+static COMPLETE: [AtomicU64; DONE] = [const { AtomicU64::new(0) }; DONE];
+/// 1 after a notice of each kind.
+static SAID: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Function and next address of a stub.
+#[inline(always)]
+pub(super) fn behind(stub: usize) -> Option<(u16, &'static Function, u64)> {
+    let [number, next] = BEHIND.get(stub)?;
+    let next = next.load(Ordering::Acquire);
+    let number = (number.load(Ordering::Relaxed) as usize).checked_sub(1)?;
+    Some((number as u16, FUNCTIONS.get(number)?, next))
+}
+
+fn first_stub() -> u64 {
+    (stubs as unsafe extern "C" fn() as usize).next_multiple_of(STUB) as u64
+}
+
+fn is_stub(address: u64) -> bool {
+    (first_stub()..first_stub() + (STUBS * STUB) as u64).contains(&address)
+}
+
+/// The stub of a function in front of an address. `None`: there are too many. Called while `LOOKING` is held.
+fn stub_for(number: usize, next: u64) -> Option<u64> {
+    let wanted = number as u64 + 1;
+    for (at, [function, address]) in BEHIND.iter().enumerate() {
+        let known = function.load(Ordering::Relaxed);
+        if known == 0 {
+            function.store(wanted, Ordering::Relaxed);
+            // Release: a caller that sees the address sees the function.
+            address.store(next, Ordering::Release);
+        } else if known != wanted || address.load(Ordering::Relaxed) != next {
+            continue;
+        }
+        return Some(first_stub() + (at * STUB) as u64);
+    }
+    None
+}
+
+/// Starts, in this library's constructor.
+pub(crate) fn at_load(is_preloaded: bool) {
+    ENABLED.store(1, Ordering::Release);
+    if is_preloaded {
+        let mut count = 0;
+        each(|_, _| {
+            count += 1;
+            true
+        });
+        AT_START.store(count, Ordering::Relaxed);
+    }
+    look();
+}
+
+/// Whether tables are rewritten in this process.
+pub(crate) fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed) != 0
+}
+
+/// Looks at the tables of libraries that the loader has added since the last time.
+pub(crate) fn follow() {
+    if is_enabled() && loader_counts() != SEEN.each_ref().map(|count| count.load(Ordering::Acquire)) {
+        look();
+    }
+}
+
+/// The stub to hand out for a function that the program has looked up.
+pub(crate) fn stand_in(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
+    let number = number_of(name).filter(|_| is_enabled())?;
+    if is_stub(found as u64) || !is_code(found as u64) {
+        return None;
+    }
+    let stub = alone(|| stub_for(number, found as u64)).flatten()?;
+    Some(stub as *mut c_void)
+}
+
+/// Runs `body` unless another thread is in here.
+fn alone<R>(body: impl FnOnce() -> R) -> Option<R> {
+    if LOOKING.swap(1, Ordering::Acquire) != 0 {
+        return None;
+    }
+    let result = body();
+    LOOKING.store(0, Ordering::Release);
+    Some(result)
+}
+
+fn look() {
+    alone(|| {
+        let counts = loader_counts();
+        if SEEN.each_ref().map(|count| count.load(Ordering::Relaxed))[1] != counts[1] {
+            // Another library may be where one was.
+            for place in &COMPLETE {
+                place.store(0, Ordering::Relaxed);
+            }
+        }
+        let mut is_complete = true;
+        if family::find() {
+            each(|object, info| {
+                let place = COMPLETE.iter().find(|place| {
+                    let known = place.load(Ordering::Relaxed);
+                    known == 0 || known == object.identity()
+                });
+                if place.is_some_and(|place| place.load(Ordering::Relaxed) != 0) {
+                    return true;
+                }
+                // MPI's calls of itself are not the program's.
+                if object.find(c"MPI_Init").is_some() || rewrite(&object, info) {
+                    if let Some(place) = place {
+                        place.store(object.identity(), Ordering::Relaxed);
+                    }
+                } else {
+                    is_complete = false;
+                }
+                true
+            });
+        }
+        if is_complete {
+            for (seen, count) in SEEN.iter().zip(counts) {
+                seen.store(count, Ordering::Release);
+            }
+        }
+    });
+}
+
+/// Rewrites the imports of a library; false if it is not relocated yet.
+fn rewrite(object: &Object, info: &libc::dl_phdr_info) -> bool {
+    let mut is_done = true;
+    object.imports(&STARTS, |import| {
+        if let Some(number) = number_of(import.name) {
+            is_done &= rewrite_entry(info, import, number);
+        }
+    });
+    is_done
+}
+
+fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize) -> bool {
+    // SAFETY: the library has this entry, which is aligned; others only read and write it whole.
+    let entry = unsafe { &*(import.place as *const AtomicU64) };
+    let held = entry.load(Ordering::Acquire);
+    // A weak reference to what is not there.
+    if held == 0 || is_stub(held) {
+        return true;
+    }
+    let next = if contains(info, held, libc::PF_X) {
+        // Bound at the first call.
+        match definition(import.name) {
+            Some(found) => found,
+            None => return true,
+        }
+    } else if is_code(held) {
+        held
+    } else {
+        return false;
+    };
+    let Some(stub) = stub_for(number, next) else {
+        say(
+            0,
+            "too many addresses of its functions: some of its calls are not recorded",
+        );
+        return true;
+    };
+    let Some(page) = protected_page(info, import.place) else {
+        let _ = entry.compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed);
+        return true;
+    };
+    if is_writable(import.place) {
+        return false;
+    }
+    let allow = |rights: c_int| {
+        // SAFETY: a page of the library's table, which the loader made read-only and nothing else uses.
+        unsafe { libc::mprotect(page as *mut c_void, PAGE as usize, rights) == 0 }
+    };
+    if !allow(libc::PROT_READ | libc::PROT_WRITE) {
+        say(1, "MPI not visible: import tables may not be written here");
+        return true;
+    }
+    let _ = entry.compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed);
+    allow(libc::PROT_READ);
+    true
+}
+
+/// Says something once.
+fn say(kind: usize, text: &str) {
+    if SAID.get(kind).is_some_and(|said| said.swap(1, Ordering::Relaxed) == 0) {
+        notices::post(0, text);
+    }
+}
+
+/// Page of an entry that the loader makes read-only after relocation.
+fn protected_page(info: &libc::dl_phdr_info, place: u64) -> Option<u64> {
+    // SAFETY: `info` comes from the loader, during the visitor's call.
+    let relro = unsafe { headers(info) }
+        .iter()
+        .find(|header| header.p_type == libc::PT_GNU_RELRO)?;
+    let begin = info.dlpi_addr.wrapping_add(relro.p_vaddr);
+    let end = begin.wrapping_add(relro.p_memsz) / PAGE * PAGE;
+    (begin / PAGE * PAGE..end)
+        .contains(&place)
+        .then_some(place / PAGE * PAGE)
+}
+
+/// Whether a word can be written: the kernel is made to add 0 to it, in a call that does nothing else.
+fn is_writable(place: u64) -> bool {
+    /// Bits of the operation: add, and compare for equality.
+    const ADD_NOTHING: u64 = 1 << 28;
+    let own = AtomicU64::new(0);
+    let none: u64 = 0;
+    let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: wakes nobody: no thread waits at either place; a place that may not be written is an error of the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            (&raw const own),
+            operation,
+            none,
+            none,
+            place,
+            ADD_NOTHING,
+        )
+    };
+    result >= 0
+}
+
+/// What the loader binds a name to; `None` if that is not certain.
+fn definition(name: &CStr) -> Option<u64> {
+    let (mut first, mut others, mut at) = (None, 0u64, 0u64);
+    each(|object, _| {
+        if let Some(found) = object.find(name) {
+            match first {
+                None => first = Some((found as u64, at)),
+                Some(_) => others += 1,
+            }
+        }
+        at += 1;
+        true
+    });
+    // A library opened later may be bound to another one than the first, unless that was there at the start.
+    let (found, at) = first?;
+    (others == 0 || at < AT_START.load(Ordering::Relaxed)).then_some(found)
+}
+
+/// First definition of a name in any library.
+pub(super) fn first_definition(name: &CStr) -> Option<u64> {
+    let mut found = None;
+    each(|object, _| {
+        found = object.find(name).map(|address| address as u64);
+        found.is_none()
+    });
+    found
+}
+
+/// Whether a library contains an address in a segment with these rights.
+fn contains(info: &libc::dl_phdr_info, address: u64, rights: u32) -> bool {
+    // SAFETY: `info` comes from the loader, during the visitor's call.
+    let segments = unsafe { headers(info) }.iter();
+    let mut segments = segments.filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & rights == rights);
+    segments.any(|header| {
+        let begin = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        (begin..begin.wrapping_add(header.p_memsz)).contains(&address)
+    })
+}
+
+/// Whether an address is code of a library.
+fn is_code(address: u64) -> bool {
+    let mut is_it = false;
+    each(|_, info| {
+        is_it = contains(info, address, libc::PF_X);
+        !is_it
+    });
+    is_it
+}
+
+/// Passes the libraries in the loader's order until `visit` returns false. The loader adds and removes none meanwhile.
+pub(super) fn each(mut visit: impl FnMut(Object, &libc::dl_phdr_info) -> bool) {
+    let mut visit: &mut dyn FnMut(Object, &libc::dl_phdr_info) -> bool = &mut visit;
+    // SAFETY: `pass` has the signature asked for and gets the address of `visit`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(pass), (&raw mut visit).cast()) };
+}
+
+unsafe extern "C" fn pass(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the address that `each` passed.
+    let visit = unsafe { &mut *data.cast::<&mut dyn FnMut(Object, &libc::dl_phdr_info) -> bool>() };
+    // SAFETY: the loader passes a valid structure.
+    let info = unsafe { &*info };
+    // SAFETY: it comes from the loader, and `visit` uses the result only now.
+    match unsafe { Object::of(info) } {
+        Some(object) => c_int::from(!visit(object, info)),
+        None => 0,
+    }
+}
+
+/// Numbers of libraries that the loader has added and removed.
+fn loader_counts() -> [u64; 2] {
+    let mut counts = [0; 2];
+    each(|_, info| {
+        counts = [info.dlpi_adds, info.dlpi_subs];
+        false
+    });
+    counts
+}

@@ -1,0 +1,389 @@
+//! Calls of MPI, with a stand-in for the library: what is recorded, what is asked, and that nothing else changes.
+
+use crate::place::{TestDir, library, out};
+use crate::ring::Ring;
+use roctop_ring::record::mpi::{self, UNKNOWN};
+use roctop_ring::record::{Body, Domain, MpiCall, status};
+use std::path::PathBuf;
+use std::process::Command;
+
+struct Mpi {
+    place: TestDir,
+    link: Vec<String>,
+}
+
+impl Mpi {
+    fn new() -> Option<Self> {
+        let place = TestDir::new()?;
+        place.compile(
+            "stand_in_mpi",
+            "libmpi.so.40",
+            &["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"],
+        );
+        let folder = place.dir.display().to_string();
+        let link = [
+            format!("-L{folder}"),
+            "-l:libmpi.so.40".to_owned(),
+            format!("-Wl,-rpath,{folder}"),
+            "-ldl".to_owned(),
+        ];
+        Some(Self {
+            place,
+            link: link.to_vec(),
+        })
+    }
+
+    fn compile(&self, source: &str, result: &str, more: &[&str]) -> PathBuf {
+        let link = self.link.iter().map(String::as_str);
+        self.place
+            .compile(source, result, &more.iter().copied().chain(link).collect::<Vec<_>>())
+    }
+
+    fn tool(&self) -> PathBuf {
+        self.compile("mpi_tool", "libtool.so", &["-shared", "-fPIC"])
+    }
+}
+
+/// Calls of MPI by name, with return code and arguments.
+fn calls(ring: &Ring) -> Vec<(String, i32, MpiCall)> {
+    let names = ring.operations();
+    let of_mpi = ring.records.iter().filter_map(|(_, domain, body)| match body {
+        Body::ExplainedCall(call, arguments) if Domain(*domain) == Domain::MPI => {
+            assert!(call.start <= call.end && call.knows_status());
+            let name = names[&(u32::from(*domain), u32::from(call.op))].clone();
+            Some((name, call.status, MpiCall::of(arguments.registers)))
+        }
+        _ => None,
+    });
+    of_mpi.collect()
+}
+
+/// Compilers of C for MPI and their launchers.
+const IMPLEMENTATIONS: [(&str, &str); 2] = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
+
+/// Two ranks of `mpi_tour.c` with an implementation; what they print, and for each rank the calls of MPI with their
+/// times, peers or roots, bytes, and empty tests.
+fn tour(place: &TestDir, compiler: &str, launcher: &str) {
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let compile = |name: &str, result: &str, more: &[&str]| {
+        let result = place.dir.join(result);
+        let mut command = Command::new(compiler);
+        command
+            .args(["-w", "-O1", "-o"])
+            .arg(&result)
+            .arg(sources.join(name))
+            .args(more);
+        assert!(command.status().unwrap().success(), "{compiler}: {name}");
+        result
+    };
+    let folder = place.dir.display();
+    // In front of MPI, where programs find it first: below roctop.
+    compile("mpi_truth.c", "libtruth.so", &["-shared", "-fPIC"]);
+    let linked = [
+        format!("-L{folder}"),
+        "-ltruth".to_owned(),
+        format!("-Wl,-rpath,{folder}"),
+    ];
+    let linked: Vec<&str> = linked.iter().map(String::as_str).collect();
+    let program = compile("mpi_tour.c", "tour", &linked);
+    let run = |is_traced: bool| {
+        let mut command = Command::new(launcher);
+        if launcher.ends_with("openmpi") {
+            command.arg("--oversubscribe");
+        }
+        command.args(["-n", "2", "env"]);
+        command.arg(format!("MPI_TRUTH={folder}/truth"));
+        if is_traced {
+            command.arg(format!("LD_PRELOAD={}", library().display()));
+            command.arg(format!("ROCTOP_SESSION={}", place.session().display()));
+        }
+        command
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let output = command.arg(&program).output().unwrap();
+        assert!(output.status.success(), "{launcher}: {output:?}");
+        let mut lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(run(false), run(true), "{launcher}");
+    let rings = place.rings();
+    assert_eq!(rings.len(), 2, "{launcher}");
+    for ring in &rings {
+        let found = calls(ring);
+        let rank = found
+            .iter()
+            .find(|(.., call)| call.communicator == mpi::WORLD)
+            .unwrap()
+            .2
+            .rank;
+        let truth = std::fs::read_to_string(place.dir.join(format!("truth.{rank}"))).unwrap();
+        compare(ring, &found, &truth, launcher);
+    }
+}
+
+/// Compares what is recorded with the lines of `mpi_truth.c`.
+fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, launcher: &str) {
+    let times = ring.records.iter().filter_map(|(_, domain, body)| match body {
+        Body::ExplainedCall(call, _) if Domain(*domain) == Domain::MPI => Some([call.start, call.end]),
+        _ => None,
+    });
+    let mut found = found.iter().zip(times);
+    let (mut empty, mut around) = (0, Vec::new());
+    for line in truth.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [name, begin, end, peer, bytes] = words[..] else {
+            panic!("{line}")
+        };
+        if name == "empty" {
+            empty += 1;
+            continue;
+        }
+        let ((known, status, call), [start, stop]) = found.next().unwrap();
+        assert_eq!(known, name, "{launcher}: {line}");
+        assert_eq!(call.empty_tests, std::mem::take(&mut empty), "{launcher}: {line}");
+        let [begin, end]: [u64; 2] = [begin, end].map(|ticks| ticks.parse().unwrap());
+        assert!(start <= begin && end <= stop, "{launcher}: {line}");
+        around.push((stop - start) - (end - begin));
+        if *status != 0 {
+            assert_eq!(
+                (call.bytes, call.peer, call.communicator),
+                (None, UNKNOWN, 0),
+                "{launcher}: {line}"
+            );
+            continue;
+        }
+        let [peer, bytes]: [i64; 2] = [peer, bytes].map(|number| number.parse().unwrap());
+        let own = if call.root == UNKNOWN { call.peer } else { call.root };
+        // Wildcards have other numbers in each implementation.
+        if peer >= 0 || peer == -1000 {
+            assert_eq!(
+                i64::from(own),
+                if peer < 0 { i64::from(UNKNOWN) } else { peer },
+                "{launcher}: {line}"
+            );
+        } else {
+            assert!(own == mpi::ANY || own == mpi::NO_RANK, "{launcher}: {line}");
+        }
+        assert_eq!(call.bytes, u64::try_from(bytes).ok(), "{launcher}: {line}");
+    }
+    assert_eq!(found.count(), 0, "{launcher}");
+    around.sort_unstable();
+    println!(
+        "{launcher}: {} calls, median of the time around them {} ticks",
+        around.len(),
+        around[around.len() / 2]
+    );
+}
+
+#[test]
+fn implementations_of_mpi_say_the_same_as_their_own_interface() {
+    let missing = IMPLEMENTATIONS
+        .iter()
+        .filter(|(compiler, _)| Command::new(compiler).arg("--version").output().is_err());
+    let missing: Vec<&str> = missing.map(|(compiler, _)| *compiler).collect();
+    assert!(
+        missing.is_empty() || std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(),
+        "needs {missing:?}"
+    );
+    for (compiler, launcher) in IMPLEMENTATIONS {
+        if missing.contains(&compiler) {
+            eprintln!("skipped: needs {compiler}");
+            continue;
+        }
+        let Some(place) = TestDir::new() else { return };
+        tour(&place, compiler, launcher);
+    }
+}
+
+const RETURNED: &str = "errno 77 codes 0 0 0 3 3 5 0 0 0 0 5 0";
+
+/// What the program of `mpi_user.c` must have left in the ring.
+fn check(ring: &Ring) {
+    let calls = calls(ring);
+    let one = |name: &str, status, call: MpiCall| (name.to_owned(), status, call);
+    let world = MpiCall {
+        communicator: mpi::WORLD,
+        size: 1,
+        ..MpiCall::default()
+    };
+    let none = MpiCall::default();
+    let send = |peer, tag, bytes| MpiCall {
+        peer,
+        tag,
+        bytes: Some(bytes),
+        ..world
+    };
+    let copy = |communicator| MpiCall { communicator, ..world };
+    let expected = [
+        one("MPI_Init", 0, none),
+        one("MPI_Barrier", 0, world),
+        one("MPI_Send", 0, send(5, 42, 24)),
+        one("MPI_Send", 3, none),
+        one("MPI_Send", 3, none),
+        one("MPI_Barrier", 5, none),
+        one("MPI_Send", 0, send(0, 0, 0)),
+        one("MPI_Send", 0, send(mpi::NO_RANK, 0, 0)),
+        one(
+            "MPI_Gather",
+            0,
+            MpiCall {
+                root: 1,
+                bytes: Some(8),
+                ..world
+            },
+        ),
+        one("MPI_Test", 0, MpiCall { empty_tests: 4, ..none }),
+        one(
+            "MPI_Allreduce",
+            0,
+            MpiCall {
+                operator: 3,
+                bytes: Some(8),
+                ..world
+            },
+        ),
+        one(
+            "MPI_Bcast",
+            0,
+            MpiCall {
+                root: 0,
+                bytes: Some(4),
+                ..world
+            },
+        ),
+        one("MPI_Comm_dup", 0, world),
+        one("MPI_Barrier", 0, copy(3)),
+        one("MPI_Comm_free", 0, none),
+        one("MPI_Barrier", 5, none),
+        one("MPI_Comm_dup", 0, world),
+        one("MPI_Barrier", 0, copy(4)),
+        one("MPI_Finalize", 0, none),
+    ];
+    for (found, expected) in calls.iter().zip(&expected) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(calls.len(), expected.len());
+    assert_eq!(none.peer, UNKNOWN);
+}
+
+#[test]
+fn calls_of_the_program_are_recorded_once_however_it_is_bound() {
+    let Some(mpi) = Mpi::new() else { return };
+    for binding in ["-Wl,-z,lazy", "-Wl,-z,now", "-fno-plt", "-no-pie"] {
+        let program = mpi.compile("mpi_user", "user", &[binding]);
+        let plain = Command::new(&program).output().unwrap();
+        let traced = mpi.place.traced(&program).output().unwrap();
+        let (plain, traced) = (out(&plain), out(&traced));
+        assert!(plain.starts_with(RETURNED), "{plain}");
+        // The rights of the table are those that it has without the collector.
+        let without = |text: &str| {
+            text.replace("reference to MPI\n", "")
+                .replace("reference to another library\n", "")
+        };
+        assert_eq!(without(&plain), without(&traced), "{binding}");
+        let rings = mpi.place.rings();
+        let [ring] = &rings[..] else { panic!("one ring") };
+        check(ring);
+        std::fs::remove_dir_all(mpi.place.session()).unwrap();
+        std::fs::create_dir(mpi.place.session()).unwrap();
+    }
+}
+
+#[test]
+fn a_library_that_is_opened_late_is_seen() {
+    let Some(mpi) = Mpi::new() else { return };
+    let loader = mpi.place.compile("mpi_late", "late", &["-ldl"]);
+    for binding in ["-Wl,-z,lazy", "-Wl,-z,now"] {
+        let user = mpi.compile("mpi_user", "libuser.so", &["-DLATE", "-shared", "-fPIC", binding]);
+        let traced = mpi.place.traced(&loader).arg(&user).output().unwrap();
+        assert!(out(&traced).starts_with(RETURNED), "{}", out(&traced));
+        let rings = mpi.place.rings();
+        check(rings.last().unwrap());
+        std::fs::remove_dir_all(mpi.place.session()).unwrap();
+        std::fs::create_dir(mpi.place.session()).unwrap();
+    }
+    // MPI itself, by a handle.
+    let traced = mpi
+        .place
+        .traced(&loader)
+        .arg(mpi.place.dir.join("libmpi.so.40"))
+        .output()
+        .unwrap();
+    assert_eq!(out(&traced), "0 0 0\n");
+    let rings = mpi.place.rings();
+    let names: Vec<String> = calls(&rings[0]).into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["MPI_Init", "MPI_Barrier", "MPI_Finalize"]);
+}
+
+#[test]
+fn another_profiler_of_mpi_sees_what_it_saw() {
+    let Some(mpi) = Mpi::new() else { return };
+    let (program, tool) = (mpi.compile("mpi_user", "user", &[]), mpi.tool());
+    let plain = Command::new(&program).env("LD_PRELOAD", &tool).output().unwrap();
+    assert!(out(&plain).contains("tool saw 6 sends"), "{}", out(&plain));
+    let (ours, tool) = (library(), tool.display().to_string());
+    for preload in [
+        format!("{}:{tool}", ours.display()),
+        format!("{tool}:{}", ours.display()),
+    ] {
+        let traced = mpi.place.traced(&program).env("LD_PRELOAD", preload).output().unwrap();
+        let text = out(&traced);
+        assert!(text.contains("tool saw 6 sends") && text.contains(RETURNED), "{text}");
+        check(&mpi.place.rings()[0]);
+        std::fs::remove_dir_all(mpi.place.session()).unwrap();
+        std::fs::create_dir(mpi.place.session()).unwrap();
+    }
+}
+
+#[test]
+fn switched_off_nothing_is_rewritten() {
+    let Some(mpi) = Mpi::new() else { return };
+    let program = mpi.compile("mpi_user", "user", &[]);
+    let plain = Command::new(&program).output().unwrap();
+    let traced = mpi.place.traced(&program).env("ROCTOP_MPI", "off").output().unwrap();
+    assert!(out(&plain).contains("reference to MPI"), "{}", out(&plain));
+    assert_eq!(out(&plain), out(&traced));
+    assert_eq!(mpi.place.rings().len(), 0);
+}
+
+#[test]
+fn a_program_without_mpi_finds_none() {
+    let Some(place) = TestDir::new() else { return };
+    let program = place.compile("mpi_none", "none", &["-ldl"]);
+    let traced = place.traced(&program).output().unwrap();
+    assert_eq!(out(&traced), "0 0 0 0 0\n");
+    assert_eq!(place.rings().len(), 0);
+}
+
+#[test]
+fn of_an_unknown_mpi_nothing_is_asked() {
+    let Some(mpi) = Mpi::new() else { return };
+    // Two libraries: whose a handle is, is not known.
+    let source = "int PMPI_Type_size(void *type, int *size) { return 1; }";
+    let path = mpi.place.dir.join("second.c");
+    std::fs::write(&path, source).unwrap();
+    let second = mpi.place.dir.join("libsecond.so");
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-w", "-o"])
+        .arg(&second)
+        .arg(&path)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let program = mpi.compile("mpi_user", "user", &[]);
+    let preload = format!("{}:{}", library().display(), second.display());
+    let traced = mpi.place.traced(&program).env("LD_PRELOAD", preload).output().unwrap();
+    assert!(out(&traced).starts_with(RETURNED), "{}", out(&traced));
+    let rings = mpi.place.rings();
+    let [ring] = &rings[..] else { panic!("one ring") };
+    let calls = calls(ring);
+    assert_eq!(calls.len(), 19);
+    assert!(
+        calls
+            .iter()
+            .all(|(_, _, call)| call.communicator == 0 && call.bytes.is_none())
+    );
+    let said = ring.said(status::BACKEND);
+    assert!(said.iter().any(|text| text.starts_with("unknown MPI")), "{said:?}");
+}
