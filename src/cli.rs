@@ -1,12 +1,14 @@
 //! The command line as typed.
 
 mod ask;
+mod ci;
 mod look;
 mod program;
 mod recordings;
 pub mod usage_error;
 
 pub use ask::{Ask, AskFormat, Mcp};
+pub use ci::{Ci, CiAction, CiCompare, CiFormat, CiReport, CiRun};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{
@@ -209,6 +211,15 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop diff before after")]
     Diff(Diff),
+    /// Compare several runs a side: is it slower than the baseline?
+    ///
+    /// Exit code: 0 nothing is slower, 3 something is, 125 no verdict is possible ('git bisect run' skips it).
+    #[command(after_help = "Examples:
+  roctop ci run --save main.roctopci -- ./bench
+  roctop ci run --baseline main.roctopci -- ./bench
+  roctop ci compare before/* -- after/*
+docs/ci.md has more.")]
+    Ci(Ci),
     /// Answer a question about a running session or a recording.
     #[command(after_help = "Examples:
   roctop ask run 'top kernels where dev=0 in last 10s'
