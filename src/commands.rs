@@ -1,6 +1,7 @@
 //! What each subcommand does: options in, exit code out.
 
 pub mod ask;
+mod check;
 mod ci;
 pub mod devices;
 pub mod failure;
@@ -11,6 +12,7 @@ mod start;
 use crate::cli;
 use crate::cli::usage_error::UsageError;
 pub use crate::commands::ask::ask;
+pub use crate::commands::check::check;
 pub use crate::commands::ci::ci;
 pub use crate::commands::devices::devices;
 pub use crate::commands::mcp::mcp;

@@ -90,7 +90,7 @@ fn inside(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Recordings as one; says how their clocks were brought together.
-fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
+pub(super) fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
     let whole = Merged::new(recordings.iter().collect())?;
     for line in whole.alignment() {
         say(&line);

@@ -92,6 +92,7 @@ macro_rules! documents {
 documents! {
     readme_works: "README", 0 of 1;
     always_on_works: "docs/always-on", 0 of 1;
+    check_works: "docs/check", 0 of 1;
     ci_works: "docs/ci", 0 of 2;
     ci_works_2: "docs/ci", 1 of 2;
     filter_works: "docs/filter", 0 of 1;
