@@ -1,12 +1,16 @@
 //! The command line as typed.
 
 mod ask;
+mod check;
+mod ci;
 mod look;
 mod program;
 mod recordings;
 pub mod usage_error;
 
 pub use ask::{Ask, AskFormat, Mcp};
+pub use check::{Check, CheckFormat};
+pub use ci::{Ci, CiAction, CiCompare, CiFormat, CiReport, CiRun};
 pub use look::{Color, Glyphs, Look, Views};
 pub use program::{Counting, Demo, DispatchSource, Domains, Gauges, Keeping, OnExit, Record, Recorded, Ring, Run};
 pub use recordings::{
@@ -32,7 +36,6 @@ use std::path::PathBuf;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
-#[command(after_help = "--help has all options; roctop COMMAND -h those of a command.")]
 #[command(after_long_help = "Examples:
   roctop ./app -n 100                    watch a program
   roctop                                 GPUs and running sessions, live
@@ -210,6 +213,23 @@ pub enum Action {
     #[command(after_help = "Examples:
   roctop diff before after")]
     Diff(Diff),
+    /// Is a trace that another tool wrote complete?
+    ///
+    /// Exit code: 0 complete, 3 incomplete, 2 not readable.
+    #[command(after_help = "Examples:
+  roctop check trace.json.gz
+  roctop check results.db --against run
+docs/check.md has what is checked.")]
+    Check(Check),
+    /// Compare several runs a side: is it slower than the baseline?
+    ///
+    /// Exit code: 0 nothing is slower, 3 something is, 125 no verdict is possible ('git bisect run' skips it).
+    #[command(after_help = "Examples:
+  roctop ci run --save main.roctopci -- ./bench
+  roctop ci run --baseline main.roctopci -- ./bench
+  roctop ci compare before/* -- after/*
+docs/ci.md has more.")]
+    Ci(Ci),
     /// Answer a question about a running session or a recording.
     #[command(after_help = "Examples:
   roctop ask run 'top kernels where dev=0 in last 10s'

@@ -1,6 +1,8 @@
 //! What each subcommand does: options in, exit code out.
 
 pub mod ask;
+mod check;
+mod ci;
 pub mod devices;
 pub mod failure;
 pub mod mcp;
@@ -10,6 +12,8 @@ mod start;
 use crate::cli;
 use crate::cli::usage_error::UsageError;
 pub use crate::commands::ask::ask;
+pub use crate::commands::check::check;
+pub use crate::commands::ci::ci;
 pub use crate::commands::devices::devices;
 pub use crate::commands::mcp::mcp;
 use crate::counters::plan;

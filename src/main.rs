@@ -107,6 +107,8 @@ fn act(cli: Cli, has_only_look: bool) -> anyhow::Result<u8> {
         Some(Action::Rocprofv3 { words }) => rocprofv3::act(&words),
         Some(Action::Summary(options)) => commands::summary(&options),
         Some(Action::Diff(options)) => commands::compare(&options),
+        Some(Action::Check(options)) => commands::check(&options),
+        Some(Action::Ci(options)) => Ok(commands::ci(&options)),
         Some(Action::Ask(options)) => commands::ask(&options),
         Some(Action::Mcp(options)) => commands::mcp(&options),
         Some(Action::Cut(options)) => commands::cut(&options),

@@ -32,6 +32,7 @@ use crate::process::supervise::{self, Terminal, exit_of};
 use crate::recording::Recording;
 use anyhow::{Context, Result, bail};
 use attach::Attach;
+pub(crate) use help::rocm_release;
 use naming::Keys;
 use output::FORMAT_VARIABLE;
 use plan::{Level, Plan};

@@ -18,7 +18,7 @@ pub struct Run {
     /// Print a settings file with every setting (the same as `config print`).
     #[arg(long)]
     pub print_config: bool,
-    /// No screen: print a summary on standard error when the program ends.
+    /// No screen: print a summary when the program has ended.
     #[arg(long)]
     pub no_ui: bool,
     /// Write a recording into this directory as well
@@ -66,7 +66,7 @@ impl Run {
 }
 
 /// A time as 10s or 500ms, ns.
-fn grace(text: &str) -> Result<u64, String> {
+pub(super) fn grace(text: &str) -> Result<u64, String> {
     units::time(text).ok_or_else(|| "expected a time, as 10s or 500ms".into())
 }
 

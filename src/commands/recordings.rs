@@ -36,7 +36,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// The exit code when a threshold was exceeded.
-const EXCEEDED: u8 = 3;
+pub(super) const EXCEEDED: u8 = 3;
 
 /// Opens recordings. A directory that is none but holds some stands for these, in order of their names.
 pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Recording>> {
@@ -50,7 +50,7 @@ fn threads(reading: cli::Reading) -> NonZeroUsize {
 }
 
 /// As `open_all`, read as the user asks.
-fn open_on(reading: cli::Reading, paths: &[PathBuf]) -> Result<Vec<Recording>> {
+pub(super) fn open_on(reading: cli::Reading, paths: &[PathBuf]) -> Result<Vec<Recording>> {
     let threads = threads(reading);
     let (mut opened, mut known) = (Vec::new(), HashSet::new());
     let mut add = |path: &Path, recording: Recording| {
@@ -90,7 +90,7 @@ fn inside(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Recordings as one; says how their clocks were brought together.
-fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
+pub(super) fn merged(recordings: &[Recording]) -> Result<Merged<'_>> {
     let whole = Merged::new(recordings.iter().collect())?;
     for line in whole.alignment() {
         say(&line);
@@ -212,11 +212,18 @@ pub fn summary(options: &cli::Summary) -> Result<u8> {
     let thresholds = options.fail_if.iter().map(|text| Threshold::parse(text));
     let thresholds = thresholds.collect::<Result<Vec<_>, _>>();
     let thresholds = thresholds.map_err(|error| UsageError(error.to_string()))?;
+    if let Some(change) = thresholds.iter().find(|threshold| threshold.is_change()) {
+        let message = format!(
+            "--fail-if '{}': a change needs a baseline: 'roctop ci' has one",
+            change.text()
+        );
+        return Err(UsageError(message).into());
+    }
     let presets = Config::load()?.presets;
     let filter = cli::filter(options.filter.as_deref().unwrap_or(""), &presets)?;
     let recordings = open_on(options.reading, &options.recordings)?;
     // Filters ask for single launches and calls.
-    let has_timeline = !filter.is_empty();
+    let has_timeline = !filter.is_empty() || thresholds.iter().any(Threshold::needs_timeline);
     let mut recorded = Recorded::read(&recordings, has_timeline)?;
     if asks_for_sites(&filter) {
         recorded = recorded.named();
@@ -314,7 +321,16 @@ impl<'a> Recorded<'a> {
 
     /// The records that ended in a stretch of time, read again.
     pub(super) fn narrowed(&self, span: Span) -> Result<Snapshot> {
-        let mut narrowing = Narrowing::of_records(span).with_aliases(self.aliases.clone());
+        self.read_again(span, Narrowing::of_records(span))
+    }
+
+    /// What the records that ended in a stretch of time add up to.
+    pub(super) fn summed(&self, span: Span) -> Result<Snapshot> {
+        self.read_again(span, Narrowing::of_sums(span))
+    }
+
+    fn read_again(&self, span: Span, narrowing: Narrowing) -> Result<Snapshot> {
+        let mut narrowing = narrowing.with_aliases(self.aliases.clone());
         self.whole
             .items(Some(span), &mut |_| (), &mut |items| narrowing.take(&items))?;
         Ok(narrowing.finish(&self.snapshot))

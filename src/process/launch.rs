@@ -123,9 +123,12 @@ pub fn command(program: &Program, variables: &[(OsString, OsString)], output: &O
         .envs(variables.iter().cloned());
     let streams = if let Some(file) = output.file()? {
         command.stdout(file.try_clone()?).stderr(file);
-        0..1
+        vec![0]
+    } else if *output == Output::Error {
+        command.stdout(std::io::stderr());
+        vec![0, 2]
     } else {
-        0..3
+        vec![0, 1, 2]
     };
     roctop_signals::restore(&mut command, streams);
     Ok(command)

@@ -39,13 +39,18 @@ pub(super) fn help() -> Result<()> {
     Ok(())
 }
 
+/// The installed release of ROCm.
+pub(crate) fn rocm_release() -> Option<String> {
+    let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| "/opt/rocm".into(), PathBuf::from);
+    let release = std::fs::read_to_string(rocm.join(".info/version")).ok()?;
+    Some(release.trim().to_owned())
+}
+
 /// Prints what `--version` prints.
 pub(super) fn version() -> Result<()> {
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| "/opt/rocm".into(), PathBuf::from);
-    let release = std::fs::read_to_string(rocm.join(".info/version")).unwrap_or_default();
-    let release = release.trim().to_owned();
+    let release = rocm_release().unwrap_or_default();
     let facts = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("git_revision", String::new()),

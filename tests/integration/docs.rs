@@ -11,7 +11,7 @@ use around::Around;
 use std::path::{Path, PathBuf};
 
 /// Commands by their beginnings, the files that execute them, and the words by which they do.
-const ELSEWHERE: [(&str, &str, &str); 6] = [
+const ELSEWHERE: [(&str, &str, &str); 7] = [
     (
         "cargo run --release -- demo",
         "packaging/test-fresh",
@@ -19,6 +19,11 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
     ),
     ("tests/run ", "packaging/test-fresh", "tests/run"),
     ("roctop doctor --gpu ", "tests/integration/doctor_gpu.rs", "\"--gpu\""),
+    (
+        "git bisect run ",
+        "tests/integration/ci.rs",
+        "\"bisect\", \"run\", \"sh\", \"-c\"",
+    ),
     ("docker run ", "packaging/test-sites", ":/usr/bin/roctop:ro"),
     ("apptainer exec ", "packaging/test-sites", "apptainer exec"),
     // The benchmarks are run by hand; tests/run compiles them.
@@ -87,6 +92,9 @@ macro_rules! documents {
 documents! {
     readme_works: "README", 0 of 1;
     always_on_works: "docs/always-on", 0 of 1;
+    check_works: "docs/check", 0 of 1;
+    ci_works: "docs/ci", 0 of 2;
+    ci_works_2: "docs/ci", 1 of 2;
     filter_works: "docs/filter", 0 of 1;
     first_five_minutes_work: "docs/first-five-minutes", 0 of 1;
     from_rocprofv3_works: "docs/from-rocprofv3", 0 of 1;

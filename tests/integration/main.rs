@@ -11,6 +11,8 @@ mod kit;
 mod applications;
 mod ask;
 mod bad_output;
+mod check;
+mod ci;
 mod collectives;
 mod communicator_questions;
 mod counters;

@@ -43,13 +43,32 @@ impl Counted {
 impl Narrowing {
     /// For records that are read again, with the facts that name them.
     pub fn of_records(window: Span) -> Self {
-        let options = Options {
+        Self::with_options(
+            window,
+            Options {
+                slices: usize::MAX / 2,
+                keep: u64::MAX,
+                ..Options::default()
+            },
+        )
+    }
+
+    /// The same for sums alone: records are counted, and not kept.
+    pub fn of_sums(window: Span) -> Self {
+        Self::with_options(
+            window,
+            Options {
+                timeline: false,
+                ..Options::default()
+            },
+        )
+    }
+
+    fn with_options(window: Span, options: Options) -> Self {
+        let mut store = Store::new(Options {
             mode: Mode::Replay,
-            slices: usize::MAX / 2,
-            keep: u64::MAX,
-            ..Options::default()
-        };
-        let mut store = Store::new(options);
+            ..options
+        });
         store.explaining.is_part = true;
         Self { store, window }
     }

@@ -17,6 +17,8 @@ pub enum Output {
     Pipe,
     /// Where roctop's go.
     Inherit,
+    /// Both to roctop's standard error: its standard output is a report.
+    Error,
     /// To a file.
     File(PathBuf),
 }
@@ -25,7 +27,7 @@ impl Output {
     /// Errors: it cannot go there while the live screen has the terminal.
     pub fn check_under_screen(&self) -> Result<(), UsageError> {
         match self {
-            Self::Inherit => usage_error("inherit: the program would write over the screen; use --no-ui"),
+            Self::Inherit | Self::Error => usage_error("inherit: the program would write over the screen; use --no-ui"),
             _ => Ok(()),
         }
     }

@@ -151,6 +151,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "roctop-model",
         ],
     ),
+    ("crates/foreign", &["roctop-trace"]),
     ("crates/tui", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/scenario", &["roctop-ring", "roctop-trace", "roctop-model"]),
     ("crates/job", &["roctop-ring"]),

@@ -18,7 +18,7 @@ const FILES: [&str; 7] = [
 ];
 
 /// Directories whose sources, headers and scripts are in that style.
-const ROOMS: [&str; 31] = [
+const ROOMS: [&str; 32] = [
     "xtask",
     "preload/src",
     "preload/core",
@@ -43,6 +43,7 @@ const ROOMS: [&str; 31] = [
     "crates/source",
     "crates/model",
     "crates/export",
+    "crates/foreign",
     "crates/tui",
     "crates/bundle",
     "crates/job",

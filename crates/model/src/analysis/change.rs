@@ -52,6 +52,48 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
+/// What a change was measured between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The launches of one run a side: noise is that of launches.
+    WithinRuns,
+    /// Several runs a side: noise is that of runs.
+    BetweenRuns,
+}
+
+impl Scope {
+    /// The scope in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::WithinRuns => "within these runs",
+            Self::BetweenRuns => "between runs",
+        }
+    }
+}
+
+impl Change {
+    /// The change in a sentence, if there is one beyond noise: `slower by 4.1 % (±1.2 %) between runs`.
+    pub fn sentence(&self, scope: Scope) -> Option<String> {
+        if !matches!(self.verdict, Verdict::Worse | Verdict::Better) {
+            return None;
+        }
+        let percent = |share: f64| format!("{:.1} %", share.abs() * 100.0);
+        let noise = self.noise.map(|noise| format!(" (±{})", percent(noise)));
+        let (word, scope) = (self.verdict.word(), scope.words());
+        let by = self.share.map(|share| format!(" by {}", percent(share)));
+        Some(format!(
+            "{word}{}{} {scope}",
+            by.unwrap_or_default(),
+            noise.unwrap_or_default()
+        ))
+    }
+}
+
+/// Effect size: the change of a value as a share of the earlier one; `None` if that is not above zero.
+pub fn effect(before: f64, after: f64) -> Option<f64> {
+    (before > 0.0).then(|| (after - before) / before)
+}
+
 /// Summary of a set of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -125,7 +167,7 @@ pub fn compare(before: Sample, after: Sample) -> Change {
         };
     }
     let old = before.mean.max(1.0);
-    let share = (after.mean - old) / old;
+    let share = effect(old, after.mean).unwrap_or_default();
     let error = |sample: Sample| {
         sample
             .deviation
@@ -175,6 +217,21 @@ mod tests {
         assert_eq!(compare(none, few).share, None);
         let verdicts = [compare(none, few), compare(few, none), compare(none, none)].map(|change| change.verdict);
         assert_eq!(verdicts, [Verdict::New, Verdict::Gone, Verdict::Unclear]);
+    }
+
+    #[test]
+    fn a_change_has_one_sentence_for_each_scope() {
+        let change = |before, after| compare(sample(before), sample(after));
+        let slower = change(vec![1000; 100].into_iter(), vec![1041; 100].into_iter());
+        let sentence = |scope| slower.sentence(scope).unwrap();
+        assert_eq!(
+            sentence(Scope::WithinRuns),
+            "slower by 4.1 % (±0.0 %) within these runs"
+        );
+        assert_eq!(sentence(Scope::BetweenRuns), "slower by 4.1 % (±0.0 %) between runs");
+        let same = change(vec![1000; 100].into_iter(), vec![1001; 100].into_iter());
+        assert_eq!(same.sentence(Scope::WithinRuns), None);
+        assert_eq!((effect(0.0, 5.0), effect(4.0, 5.0)), (None, Some(0.25)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Compares two sets of kernels: which became slower or faster, beyond noise. The screen and `roctop diff` share this rule.
 
 use crate::Snapshot;
-use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, Verdict, compare};
+use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERRORS, Sample, Scope, compare};
 use crate::seconds::KernelSamples;
 use crate::stats::Stat;
 use roctop_trace::item::{Code, KernelId};
@@ -64,22 +64,28 @@ pub fn changes(before: &Samples, after: &Samples) -> Vec<Changed> {
 /// A number of a kernel's code.
 type Number = fn(&Code) -> Option<u32>;
 
-/// What the code of a kernel says about a time that changed: `code changed: VGPR 483 → 512, scratch 0 → 472 B`, `bytes
-/// differ`, or `same code`. `None` if the code is not known, or several kernels have this name.
+/// The code of a kernel if it is known, and no other kernel that ran has this name.
+pub(super) fn code_of(snapshot: &Snapshot, id: KernelId) -> Option<Code> {
+    let known = snapshot.names.kernel(id)?;
+    let mut same = snapshot.values.kernels.iter().filter(|other| {
+        let ran = other.id != id && other.numbers.stat.calls > 0;
+        ran && snapshot
+            .names
+            .kernel(other.id)
+            .is_some_and(|name| name.kernel.name == known.kernel.name)
+    });
+    known.kernel.code.filter(|_| same.next().is_none())
+}
+
+/// What the code of a kernel says about a time that changed: see [`code_difference`]. `None` if the code is not known, or
+/// several kernels have this name.
 pub fn code_change(before: &Snapshot, after: &Snapshot, row: &Changed) -> Option<String> {
-    let code = |snapshot: &Snapshot, id: Option<KernelId>| {
-        let id = id?;
-        let known = snapshot.names.kernel(id)?;
-        let mut same = snapshot.values.kernels.iter().filter(|other| {
-            let ran = other.id != id && other.numbers.stat.calls > 0;
-            ran && snapshot
-                .names
-                .kernel(other.id)
-                .is_some_and(|name| name.kernel.name == known.kernel.name)
-        });
-        known.kernel.code.filter(|_| same.next().is_none())
-    };
-    let (old, new) = (code(before, row.kernel[0])?, code(after, row.kernel[1])?);
+    let [old, new] = row.kernel;
+    code_difference(&code_of(before, old?)?, &code_of(after, new?)?)
+}
+
+/// `code changed: VGPR 483 → 512, scratch 0 → 472 B`, `bytes differ`, or `same code`.
+pub(super) fn code_difference(old: &Code, new: &Code) -> Option<String> {
     let fields: [(&str, &str, Number); 8] = [
         ("VGPR", "", |code| code.vgpr),
         ("AGPR", "", |code| code.agpr),
@@ -91,7 +97,7 @@ pub fn code_change(before: &Snapshot, after: &Snapshot, row: &Changed) -> Option
         ("wave", "", |code| code.wave_size),
     ];
     let differing = fields.iter().filter_map(|(name, unit, of)| {
-        let (old, new) = (of(&old)?, of(&new)?);
+        let (old, new) = (of(old)?, of(new)?);
         (old != new).then(|| format!("{name} {old} → {new}{unit}"))
     });
     let differing: Vec<String> = differing.collect();
@@ -99,8 +105,11 @@ pub fn code_change(before: &Snapshot, after: &Snapshot, row: &Changed) -> Option
         return Some(format!("code changed: {}", differing.join(", ")));
     }
     let is_same = old.hash? == new.hash? && old.bytes == new.bytes;
-    Some(if is_same { "same code" } else { "bytes differ" }.into())
+    Some(if is_same { SAME_CODE } else { "bytes differ" }.into())
 }
+
+/// What [`code_difference`] says of equal code.
+pub(super) const SAME_CODE: &str = "same code";
 
 /// Merges kernels of one name.
 fn by_name(snapshot: &Snapshot, kernels: impl Iterator<Item = (KernelId, Sample)>) -> Samples {
@@ -172,15 +181,14 @@ pub fn write(before: &Snapshot, after: &Snapshot, out: &mut dyn Write) -> io::Re
             row.gain() / 1e6,
             row.name
         )?;
-        if matches!(change.verdict, Verdict::Worse | Verdict::Better)
-            && let Some(cause) = code_change(before, after, row)
-        {
-            writeln!(out, "{:>8} {cause}", "")?;
+        if let Some(sentence) = change.sentence(Scope::WithinRuns) {
+            let code = code_change(before, after, row).map(|code| format!("; {code}"));
+            writeln!(out, "{:>8} {sentence}{}", "", code.unwrap_or_default())?;
         }
     }
     writeln!(
         out,
-        "\nnoise: the means differ by less than {SIGNIFICANT_ERRORS} standard errors or {} %; too few: fewer than {MIN_SAMPLES} launches",
+        "\nwithin these runs; 'roctop ci' compares between runs. noise: the means differ by less than {SIGNIFICANT_ERRORS} standard errors or {} %; too few: fewer than {MIN_SAMPLES} launches",
         MIN_CHANGE * 100.0
     )
 }

@@ -1,11 +1,14 @@
 //! Thresholds for automated checks: `p99(gemm) > 2ms`.
 
 use crate::Snapshot;
+use crate::analysis::change::effect;
 use crate::analysis::collectives as words;
+use crate::report::runs::{self, Kind, Side};
 use crate::report::summary::copy_name;
 use crate::stats::{HISTOGRAMS, Stat};
 use roctop_trace::item::CollectiveOperation as Operation;
 use roctop_trace::units::{self, Quantity};
+use std::collections::BTreeMap;
 
 /// Minimum number of values for a median.
 const MIN_MEDIAN_VALUES: u64 = 20;
@@ -28,6 +31,8 @@ pub(crate) enum Measure {
     Absent,
     Spills,
     Occupancy,
+    Step,
+    Wall,
 }
 
 impl Measure {
@@ -53,15 +58,66 @@ impl Measure {
             Self::Average => stat.average(),
             Self::Total => Some(stat.total),
             Self::Calls => Some(stat.calls),
-            Self::Bytes | Self::Errors | Self::Lost | Self::Skew | Self::Absent | Self::Spills | Self::Occupancy => {
-                None
-            }
+            Self::Bytes
+            | Self::Errors
+            | Self::Lost
+            | Self::Skew
+            | Self::Absent
+            | Self::Spills
+            | Self::Occupancy
+            | Self::Step
+            | Self::Wall => None,
+        }
+    }
+
+    /// Whether it is of the whole run: it takes no name.
+    const fn is_of_run(self) -> bool {
+        matches!(self, Self::Lost | Self::Step | Self::Wall)
+    }
+
+    /// Whether triggers have it too.
+    pub(crate) const fn is_of_trigger(self) -> bool {
+        !matches!(
+            self,
+            Self::Skew | Self::Absent | Self::Spills | Self::Occupancy | Self::Step | Self::Wall
+        )
+    }
+
+    /// Its value in a row of one run.
+    fn of_row(self, row: &runs::Row) -> Option<f64> {
+        let nanos = match self {
+            Self::P50 | Self::Step => row.p50,
+            Self::P95 => row.p95.or(row.max.filter(|_| row.timed < 20)),
+            Self::P99 => row.p99.or(row.max.filter(|_| row.timed < 100)),
+            Self::Min => row.min,
+            Self::Max => row.max,
+            Self::Total | Self::Wall => Some(row.total),
+            Self::Calls => Some(row.calls),
+            Self::Bytes => row.bytes,
+            Self::Errors => row.errors,
+            Self::Spills => row.code.and_then(|code| code.spills()).map(u64::from),
+            Self::Average => return row.average(),
+            Self::Occupancy => return row.occupancy,
+            Self::Lost | Self::Skew | Self::Absent => None,
+        };
+        nanos.map(|nanos| nanos as f64)
+    }
+
+    /// The rows that have it.
+    const fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Step => &[Kind::Step],
+            Self::Wall => &[Kind::Wall],
+            Self::Bytes => &[Kind::Copy],
+            Self::Errors => &[Kind::Api],
+            Self::Spills | Self::Occupancy => &[Kind::Kernel],
+            _ => &[Kind::Kernel, Kind::Copy, Kind::Api],
         }
     }
 }
 
 /// Names of the measures.
-pub(crate) const MEASURES: [(&str, Measure); 16] = [
+pub(crate) const MEASURES: [(&str, Measure); 18] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -78,6 +134,8 @@ pub(crate) const MEASURES: [(&str, Measure); 16] = [
     ("missing", Measure::Absent),
     ("spills", Measure::Spills),
     ("occ", Measure::Occupancy),
+    ("step", Measure::Step),
+    ("wall", Measure::Wall),
 ];
 
 /// Comparison operator.
@@ -158,12 +216,14 @@ pub struct Threshold {
     /// Part of the names of kernels, copies or API functions, case-insensitive; empty for `lost`.
     name: String,
     order: Order,
-    /// Limit in ns, or a plain number.
+    /// Limit in ns, a plain number, or a change in per cent.
     limit: f64,
+    /// Whether the limit is a change.
+    is_change: bool,
 }
 
 impl Threshold {
-    /// Parses `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`.
+    /// Parses `MEASURE(NAME) ORDER LIMIT`, or `lost ORDER LIMIT`. A limit as `+3%` is a change against a baseline.
     pub fn parse(text: &str) -> Result<Self, ThresholdError> {
         let wrong = |kind: fn(String) -> ThresholdError| Err(kind(text.to_owned()));
         let found = ORDERS.iter().find_map(|(sign, order)| {
@@ -186,7 +246,7 @@ impl Threshold {
         let Some((_, measure)) = known else {
             return Err(ThresholdError::NoMeasure(word.to_owned()));
         };
-        if (*measure == Measure::Lost) != name.is_empty() {
+        if measure.is_of_run() != name.is_empty() {
             return wrong(ThresholdError::Shape);
         }
         let is_time = measure.is_time();
@@ -194,7 +254,8 @@ impl Threshold {
             Measure::Occupancy => right.strip_suffix('%').map_or(right, str::trim_end),
             _ => right,
         };
-        let Some(limit) = limit(number, is_time) else {
+        let change = change(right).filter(|_| !matches!(measure, Measure::Lost | Measure::Skew | Measure::Absent));
+        let Some(limit) = change.or_else(|| limit(number, is_time)) else {
             return Err(ThresholdError::Limit {
                 text: text.to_owned(),
                 limit: right.to_owned(),
@@ -211,7 +272,28 @@ impl Threshold {
             name: name.to_owned(),
             order,
             limit,
+            is_change: change.is_some(),
         })
+    }
+
+    /// Whether it compares with a baseline.
+    pub const fn is_change(&self) -> bool {
+        self.is_change
+    }
+
+    /// Whether only a timeline has its values.
+    pub const fn needs_timeline(&self) -> bool {
+        matches!(self.measure, Measure::Step)
+    }
+
+    /// The condition as typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether sums of runs have its measure.
+    pub const fn is_of_sums(&self) -> bool {
+        !matches!(self.measure, Measure::Skew | Measure::Absent)
     }
 
     /// A line for each kernel, copy route or function that exceeds the limit.
@@ -220,6 +302,17 @@ impl Threshold {
     pub fn exceeded(&self, snapshot: &Snapshot) -> Result<Vec<String>, ThresholdError> {
         let lower = self.name.to_lowercase();
         let mut found = Vec::new();
+        if self.is_change {
+            return Err(self.unknown("a change needs a baseline: 'roctop ci' has one".into()));
+        }
+        if matches!(self.measure, Measure::Step | Measure::Wall) {
+            let (name, value) = match self.measure {
+                Measure::Wall => ("program", Some(runs::wall(snapshot))),
+                _ => ("median of the steps", snapshot.steps(0).map(|steps| steps.median)),
+            };
+            let value = value.ok_or_else(|| self.unknown("no steps were found".into()))?;
+            return Ok(self.line_if_exceeded(name, value as f64).into_iter().collect());
+        }
         if self.measure == Measure::Lost {
             let lost = snapshot.values.totals.lost;
             // Of an unknown number, none may be within any limit.
@@ -276,6 +369,66 @@ impl Threshold {
             return Err(self.unknown(self.absence(snapshot, &lower)));
         }
         Ok(found)
+    }
+
+    /// Values of the rows of a side that it is about: of each row, one of each run.
+    ///
+    /// Errors: no row has this name, or a value is unknown.
+    fn values<'a>(&self, side: &'a Side) -> Result<BTreeMap<(Kind, &'a str), Vec<f64>>, ThresholdError> {
+        let lower = self.name.to_lowercase();
+        let mut found: BTreeMap<(Kind, &str), Vec<f64>> = BTreeMap::new();
+        for run in &side.runs {
+            for kind in self.measure.kinds() {
+                let rows = run.rows.get(kind).into_iter().flatten();
+                for (name, row) in rows.filter(|(name, _)| name.to_lowercase().contains(&lower)) {
+                    let value = self.measure.of_row(row).ok_or_else(|| {
+                        let reason = match self.measure {
+                            Measure::Spills => format!("the code object of {name} was not read"),
+                            _ => format!("{name} has no such value in each run"),
+                        };
+                        self.unknown(reason)
+                    })?;
+                    found.entry((*kind, name)).or_default().push(value);
+                }
+            }
+        }
+        if found.is_empty() {
+            let name = &self.name;
+            return Err(self.unknown(match self.measure {
+                Measure::Step => "no steps were found".into(),
+                _ => format!("no row has '{name}' in its name"),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// A line for each row whose median over the runs exceeds the limit.
+    ///
+    /// Errors: no row matches, or a value is unknown.
+    fn exceeded_by_runs(&self, after: &Side) -> Result<Vec<String>, ThresholdError> {
+        if self.measure == Measure::Lost {
+            // Runs with losses are not compared.
+            return Ok(self.line_if_exceeded("records", 0.0).into_iter().collect());
+        }
+        let rows = self.values(after)?.into_iter();
+        Ok(rows
+            .filter_map(|((_, name), values)| self.line_if_exceeded(name, runs::middle(&values)))
+            .collect())
+    }
+
+    /// A line if a change exceeds the limit.
+    fn line_if_changed(&self, name: &str, [old, new]: [f64; 2]) -> Option<String> {
+        let share = effect(old, new).unwrap_or(if new > old { f64::INFINITY } else { 0.0 });
+        let text = |value: f64| match self.measure {
+            Measure::Bytes => units::decimal_bytes(value),
+            measure if measure.is_time() => units::duration(value as u64),
+            _ => value.to_string(),
+        };
+        let line = || {
+            let (old, new, percent) = (text(old), text(new), share * 100.0);
+            format!("failed: {}: {name}: {old} → {new}, {percent:+.1} %", self.text)
+        };
+        self.order.holds(share * 100.0, self.limit).then(line)
     }
 
     /// A line for each operation of a communicator that exceeds the limit: its largest skew, or the ranks that did not
@@ -400,6 +553,49 @@ impl Threshold {
     }
 }
 
+/// The lines of the conditions that hold between two sides. A change counts if it exceeds its limit and also differs by more
+/// than a program with itself, in any row that these conditions are about.
+///
+/// Errors: a condition is about nothing that was recorded, or a value is unknown.
+pub fn exceeded_between(thresholds: &[Threshold], before: &Side, after: &Side) -> Result<Vec<String>, ThresholdError> {
+    let mut lines = Vec::new();
+    let (mut rows, mut names) = (Vec::new(), Vec::new());
+    for threshold in thresholds {
+        if !threshold.is_change {
+            lines.extend(threshold.exceeded_by_runs(after)?);
+            continue;
+        }
+        let mut old = threshold.values(before)?;
+        for (key, new) in threshold.values(after)? {
+            let old = old.remove(&key).unwrap_or_default();
+            if old.len() == before.runs.len() && new.len() == after.runs.len() {
+                rows.push([old, new]);
+                names.push((threshold, key.1));
+            }
+        }
+        if names.last().is_none_or(|(last, _)| !std::ptr::eq(*last, threshold)) {
+            let reason = "no such row is in all runs of both sides".into();
+            return Err(threshold.unknown(reason));
+        }
+    }
+    let judged = names.into_iter().zip(runs::judge(&rows));
+    lines.extend(judged.filter_map(|((threshold, name), (medians, is_beyond))| {
+        threshold.line_if_changed(name, medians).filter(|_| is_beyond)
+    }));
+    Ok(lines)
+}
+
+/// Parses a change: `+3%`, `-5 %`.
+fn change(text: &str) -> Option<f64> {
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1.0,
+        b'-' => -1.0,
+        _ => return None,
+    };
+    let number = limit(text[1..].strip_suffix('%')?.trim_end(), false)?;
+    Some(sign * number)
+}
+
 /// Parses a time as ns, or a plain number.
 pub(crate) fn limit(text: &str, is_time: bool) -> Option<f64> {
     let digits = text
@@ -450,10 +646,71 @@ mod tests {
             ("p99() > 2ms", "expected as"),
             ("p99 > 2ms", "expected as"),
             ("lost(x) > 2", "expected as"),
+            ("lost > +2%", "number"),
+            ("step(x) > +3%", "expected as"),
+            ("avg(gemm) > 3%", "unit"),
+            ("skew(AllReduce) > +3%", "unit"),
             ("", "compares nothing"),
         ] {
             let message = Threshold::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn changes_are_compared_with_a_baseline() {
+        use crate::report::runs::{Row, Sums};
+        use roctop_trace::item::Code;
+        let side = |mean: f64, spills: u32| {
+            let run = |at: u32| {
+                let row = Row {
+                    calls: 100,
+                    timed: 100,
+                    total: ((mean + f64::from(at)) * 100.0) as u64,
+                    code: Some(Code {
+                        vgpr_spills: Some(spills),
+                        sgpr_spills: Some(0),
+                        ..Code::default()
+                    }),
+                    ..Row::default()
+                };
+                let mut sums = Sums::default();
+                sums.rows.entry(Kind::Kernel).or_default().insert("gemm".into(), row);
+                sums
+            };
+            Side {
+                runs: (0..7).map(run).collect(),
+                ..Side::default()
+            }
+        };
+        let found = |texts: &[&str], before: &Side, after: &Side| {
+            let all = texts.iter().map(|text| Threshold::parse(text).unwrap());
+            exceeded_between(&all.collect::<Vec<_>>(), before, after)
+        };
+        let (before, slow, spilled) = (side(1000.0, 0), side(1050.0, 0), side(1000.0, 87));
+        assert_eq!(found(&["avg(gemm) > +3%"], &before, &before).unwrap(), [""; 0]);
+        let line = "failed: avg(gemm) > +3%: gemm: 1.00 µs → 1.05 µs, +5.0 %";
+        assert_eq!(found(&["avg(gemm) > +3%"], &before, &slow).unwrap(), [line]);
+        assert_eq!(found(&["avg(gemm) > +6 %"], &before, &slow).unwrap(), [""; 0]);
+        assert_eq!(found(&["avg(gemm) < -3%"], &slow, &before).unwrap().len(), 1);
+        assert_eq!(found(&["spills(gemm) > 0"], &before, &spilled).unwrap().len(), 1);
+        assert_eq!(
+            found(&["spills(gemm) > +0%", "avg(gemm) > 1ms"], &before, &spilled)
+                .unwrap()
+                .len(),
+            1
+        );
+        assert_eq!(
+            found(&["spills(gemm) > 0", "lost > 0"], &before, &slow).unwrap(),
+            [""; 0]
+        );
+        for (text, word) in [
+            ("step > +3%", "no steps"),
+            ("avg(conv) > +3%", "no row has 'conv'"),
+            ("p50(gemm) > 1us", "no such value"),
+        ] {
+            let error = found(&[text], &before, &slow).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
         }
     }
 

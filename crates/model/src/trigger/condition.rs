@@ -185,10 +185,7 @@ impl Scanner {
     /// A statistic, a gauge or a counter.
     fn measured(&mut self, begin: usize, word: &str, argument: Argument) -> Result<(Test, Option<Nanos>), Error> {
         if let Some((_, measure)) = MEASURES.iter().find(|known| known.0 == word) {
-            if matches!(
-                measure,
-                Measure::Skew | Measure::Absent | Measure::Spills | Measure::Occupancy
-            ) {
+            if !measure.is_of_trigger() {
                 return Err(error_at(
                     begin,
                     format!("{word} is a measure of 'roctop summary' alone"),
@@ -387,7 +384,7 @@ impl Scanner {
         let known = MEASURES.iter().find(|known| known.0 == word.trim());
         let Some(measure) = known
             .map(|known| known.1)
-            .filter(|measure| is_time && measure.is_time() && !matches!(measure, Measure::Skew | Measure::Total))
+            .filter(|measure| is_time && measure.is_time() && measure.is_of_trigger() && *measure != Measure::Total)
         else {
             let near = did_you_mean(word.trim(), ["p50", "p95", "p99", "avg", "min", "max"]);
             let message = format!(

@@ -121,7 +121,8 @@ pub struct Registers {
 }
 
 /// What a kernel's code object says of it. `None`: it does not say that, or code objects with this kernel differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Code {
     /// VGPRs of a work-item, with AGPRs where one file has both.
     pub vgpr: Option<u32>,

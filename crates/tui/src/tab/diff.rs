@@ -16,7 +16,7 @@ use crate::widgets::panes::{list_and_detail, tiles};
 use crate::widgets::table::{self, Scene, Table};
 use crate::{NameForm, Size, Tab};
 use roctop_model::Snapshot;
-use roctop_model::analysis::change::{MIN_CHANGE, SIGNIFICANT_ERRORS, Sample, Verdict};
+use roctop_model::analysis::change::{MIN_CHANGE, SIGNIFICANT_ERRORS, Sample, Scope, Verdict};
 use roctop_model::analysis::usage::has_kernels;
 use roctop_model::query::{Field, Subject, Value};
 use roctop_model::report::comparison::{self, Changed, changes};
@@ -337,8 +337,9 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         _ => compare::words(scene.ui, scene.snap),
     };
     let right = format!(
-        "{what}; beyond {SIGNIFICANT_ERRORS} standard errors and {} %",
-        MIN_CHANGE * 100.0
+        "{what}; beyond {SIGNIFICANT_ERRORS} standard errors and {} % {}",
+        MIN_CHANGE * 100.0,
+        Scope::WithinRuns.words()
     );
     let rows = table::sorted::<ChangeTable>(scene);
     let (list, detail) = match rows.len() {

@@ -1,0 +1,372 @@
+//! What a trace has, added up in limited memory.
+
+use crate::ids::Ids;
+use roctop_trace::kernel_name::demangle;
+use std::collections::{BTreeMap, HashMap};
+
+/// Maximum number of kernels that are kept in their order.
+const MAX_ORDERED: usize = 2 << 20;
+/// Maximum bytes of different names; kernels with further ones are counted under one.
+const MAX_NAME_BYTES: usize = 32 << 20;
+/// Number of stretches that the time of a trace is divided into, at most.
+const MAX_STRETCHES: usize = 4096;
+/// Launches without a kernel from which on a stretch of time is a gap.
+const MIN_LAUNCHES: u64 = 10;
+/// Number of gaps that are listed.
+const MAX_GAPS: usize = 8;
+
+/// HIP functions that launch one kernel each.
+const LAUNCHES: [&str; 9] = [
+    "hipLaunchKernel",
+    "hipLaunchKernelExC",
+    "hipExtLaunchKernel",
+    "hipModuleLaunchKernel",
+    "hipExtModuleLaunchKernel",
+    "hipHccModuleLaunchKernel",
+    "hipLaunchCooperativeKernel",
+    "hipModuleLaunchCooperativeKernel",
+    "hipLaunchByPtr",
+];
+/// Functions that begin and end a capture: launches of a thread between them become nodes of a graph, and run no kernel.
+const BEGINS_CAPTURE: [&str; 2] = ["hipStreamBeginCapture", "hipStreamBeginCaptureToGraph"];
+const ENDS_CAPTURE: &str = "hipStreamEndCapture";
+/// Maximum number of their calls that are kept.
+const MAX_CAPTURES: usize = 1 << 18;
+/// HIP's launch of a graph.
+const GRAPH_LAUNCH: &str = "hipGraphLaunch";
+
+/// A time, and the number of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordered {
+    /// Begin, ns.
+    pub(crate) begin: i64,
+    pub(crate) name: u32,
+}
+
+/// Launches and kernels by time: as many stretches as fit; two become one when there are too many.
+#[derive(Clone, Debug)]
+struct Activity {
+    /// Length of a stretch, ns.
+    length: i64,
+    /// Launches in each, and whether a kernel ran.
+    stretches: BTreeMap<i64, (u64, bool)>,
+}
+
+impl Activity {
+    fn halve(&mut self) {
+        while self.stretches.len() > MAX_STRETCHES {
+            self.length = self.length.saturating_mul(2);
+            let mut merged: BTreeMap<i64, (u64, bool)> = BTreeMap::new();
+            for (at, (launches, ran)) in std::mem::take(&mut self.stretches) {
+                let stretch = merged.entry(at.div_euclid(2)).or_default();
+                stretch.0 += launches;
+                stretch.1 |= ran;
+            }
+            self.stretches = merged;
+        }
+    }
+
+    fn launch(&mut self, at: i64) {
+        self.stretches.entry(at.div_euclid(self.length)).or_default().0 += 1;
+        self.halve();
+    }
+
+    fn ran(&mut self, begin: i64, end: i64) {
+        let first = begin.div_euclid(self.length);
+        let last = end.max(begin).div_euclid(self.length);
+        // A longer kernel has been seen by its ends.
+        let last = last.min(first.saturating_add(MAX_STRETCHES as i64));
+        for at in first..=last {
+            self.stretches.entry(at).or_default().1 = true;
+        }
+        self.halve();
+    }
+}
+
+/// A time without kernels while launches went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Begin and end since the first launch, ns.
+    pub span: [i64; 2],
+    /// Launches in it.
+    pub launches: u64,
+}
+
+/// Times of captures, by thread.
+pub(crate) type Captures = HashMap<u64, Vec<[i64; 2]>>;
+
+/// What a trace has.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    /// Calls that begin or end a capture: thread, time, and whether it begins.
+    capture_calls: Vec<(u64, i64, bool)>,
+    /// Captures that an earlier pass has found.
+    captures: Captures,
+    /// Launches in captures.
+    pub(crate) captured: u64,
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    name_bytes: usize,
+    counts: Vec<u64>,
+    /// Kernels by begin, up to a limit.
+    pub(crate) ordered: Vec<Ordered>,
+    /// Number of kernels.
+    pub(crate) kernels: u64,
+    launches: Ids,
+    graph_launches: Ids,
+    with_kernel: Ids,
+    flow_starts: Ids,
+    flow_ends: Ids,
+    dispatches: Ids,
+    last_dispatch: u64,
+    /// Launch calls.
+    pub(crate) launch_calls: u64,
+    /// Launches of graphs.
+    pub(crate) graph_calls: u64,
+    activity: Activity,
+    first: Option<i64>,
+    /// Kernels whose end is before their begin.
+    pub(crate) reversed: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            capture_calls: Vec::new(),
+            captures: Captures::new(),
+            captured: 0,
+            names: Vec::new(),
+            numbers: HashMap::new(),
+            name_bytes: 0,
+            counts: Vec::new(),
+            ordered: Vec::new(),
+            kernels: 0,
+            launches: Ids::default(),
+            graph_launches: Ids::default(),
+            with_kernel: Ids::default(),
+            flow_starts: Ids::default(),
+            flow_ends: Ids::default(),
+            dispatches: Ids::default(),
+            last_dispatch: 0,
+            launch_calls: 0,
+            graph_calls: 0,
+            activity: Activity {
+                length: 1_000_000,
+                stretches: BTreeMap::new(),
+            },
+            first: None,
+            reversed: 0,
+        }
+    }
+}
+
+/// The demangled name of a kernel, without the suffix of kernel descriptors.
+pub(crate) fn plain(name: &str) -> String {
+    let name = name
+        .strip_suffix(" [clone .kd]")
+        .or(name.strip_suffix(".kd"))
+        .unwrap_or(name);
+    if name.starts_with("_Z") {
+        demangle(name)
+    } else {
+        name.to_owned()
+    }
+}
+
+impl Tally {
+    /// The number of a kernel's name.
+    pub(crate) fn name(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.numbers.get(name) {
+            return *known;
+        }
+        let plain = plain(name);
+        let shown = if self.name_bytes + plain.len() + name.len() > MAX_NAME_BYTES {
+            "(other names)".to_owned()
+        } else {
+            plain
+        };
+        let known = self.numbers.get(&shown).copied();
+        let number = known.unwrap_or_else(|| {
+            self.names.push(shown.clone());
+            self.counts.push(0);
+            self.names.len() as u32 - 1
+        });
+        if self.name_bytes + shown.len() + name.len() <= MAX_NAME_BYTES || known.is_none() {
+            self.name_bytes += 2 * shown.len() + name.len() + 100;
+            self.numbers.insert(shown, number);
+            if self.name_bytes <= MAX_NAME_BYTES {
+                self.numbers.insert(name.to_owned(), number);
+            }
+        }
+        number
+    }
+
+    /// A kernel with these times, ns.
+    pub(crate) fn kernel(&mut self, name: u32, begin: i64, end: i64, correlation: Option<u64>) {
+        self.kernels += 1;
+        self.reversed += u64::from(end < begin);
+        if let Some(count) = self.counts.get_mut(name as usize) {
+            *count += 1;
+        }
+        if self.ordered.len() < MAX_ORDERED {
+            self.ordered.push(Ordered { begin, name });
+        }
+        if let Some(id) = correlation.filter(|id| *id != 0) {
+            self.with_kernel.add(id);
+        }
+        self.activity.ran(begin, end);
+        self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
+    }
+
+    /// The number of a dispatch, from 1 on.
+    pub(crate) fn dispatch(&mut self, id: u64) {
+        if id > 0 {
+            self.dispatches.add(id);
+            self.last_dispatch = self.last_dispatch.max(id);
+        }
+    }
+
+    /// For a pass over a trace whose captures are known.
+    pub(crate) fn with_captures(captures: Captures) -> Self {
+        Self {
+            captures,
+            ..Self::default()
+        }
+    }
+
+    /// The captures, if another pass can explain launches without a kernel by them.
+    pub(crate) fn captures(&self) -> Option<Captures> {
+        let is_of_use = self.launches_without_kernel().is_none_or(|missing| missing.0 > 0);
+        if self.capture_calls.is_empty() || !is_of_use {
+            return None;
+        }
+        let mut calls = self.capture_calls.clone();
+        calls.sort_unstable();
+        let mut captures = Captures::new();
+        for (at, &(thread, begin, _)) in calls.iter().enumerate().filter(|(_, call)| call.2) {
+            let mut later = calls[at + 1..].iter().take_while(|call| call.0 == thread);
+            let end = later.find(|call| !call.2).map_or(i64::MAX, |call| call.1);
+            captures.entry(thread).or_default().push([begin, end]);
+        }
+        Some(captures)
+    }
+
+    fn is_captured(&self, thread: u64, time: i64) -> bool {
+        let Some(captures) = self.captures.get(&thread) else {
+            return false;
+        };
+        let before = captures.partition_point(|capture| capture[0] <= time);
+        before.checked_sub(1).is_some_and(|at| time < captures[at][1])
+    }
+
+    /// A call of a function.
+    pub(crate) fn call(&mut self, function: &str, thread: u64, begin: i64, correlation: Option<u64>) {
+        let function = function.strip_suffix("_spt").unwrap_or(function);
+        let is_begin = BEGINS_CAPTURE.contains(&function);
+        if (is_begin || function == ENDS_CAPTURE) && self.capture_calls.len() < MAX_CAPTURES {
+            self.capture_calls.push((thread, begin, is_begin));
+        }
+        if LAUNCHES.contains(&function) && self.is_captured(thread, begin) {
+            self.captured += 1;
+            return;
+        }
+        let correlation = correlation.filter(|id| *id != 0);
+        if LAUNCHES.contains(&function) {
+            self.launch_calls += 1;
+            if let Some(id) = correlation {
+                self.launches.add(id);
+            }
+        } else if function == GRAPH_LAUNCH {
+            self.graph_calls += 1;
+            if let Some(id) = correlation {
+                self.graph_launches.add(id);
+            }
+        } else {
+            return;
+        }
+        self.activity.launch(begin);
+        self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
+    }
+
+    /// An end of an arrow from a call to its work.
+    pub(crate) fn arrow(&mut self, is_start: bool, id: u64) {
+        if is_start {
+            self.flow_starts.add(id);
+        } else {
+            self.flow_ends.add(id);
+        }
+    }
+
+    /// Kernels by name.
+    pub(crate) fn by_name(&self) -> BTreeMap<&str, u64> {
+        let rows = self.names.iter().zip(&self.counts).filter(|row| *row.1 > 0);
+        rows.map(|(name, count)| (name.as_str(), *count)).collect()
+    }
+
+    pub(crate) fn name_of(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("?", String::as_str)
+    }
+
+    /// Whether all kernels are kept in their order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered.len() as u64 == self.kernels
+    }
+
+    /// Launch calls whose kernel is missing, and the first correlation id; `None` if the trace does not say which kernel
+    /// belongs to which call.
+    pub(crate) fn launches_without_kernel(&self) -> Option<(u64, Option<u64>)> {
+        let is_known = self.with_kernel.count() > 0 || self.kernels == 0;
+        let is_whole = !self.with_kernel.is_full && !self.launches.is_full;
+        (is_known && is_whole).then(|| self.launches.without(&self.with_kernel))
+    }
+
+    /// The same of graphs.
+    pub(crate) fn graphs_without_kernel(&self) -> Option<(u64, Option<u64>)> {
+        let is_known = self.with_kernel.count() > 0 || self.kernels == 0;
+        let is_whole = !self.with_kernel.is_full && !self.graph_launches.is_full;
+        (is_known && is_whole).then(|| self.graph_launches.without(&self.with_kernel))
+    }
+
+    /// Arrows that begin and do not end.
+    pub(crate) fn open_arrows(&self) -> u64 {
+        if self.flow_ends.is_full || self.flow_ends.count() == 0 {
+            return 0;
+        }
+        self.flow_starts.without(&self.flow_ends).0
+    }
+
+    /// Numbers of dispatches that are missing below the last one.
+    pub(crate) fn missing_dispatches(&self) -> u64 {
+        if self.dispatches.is_full {
+            return 0;
+        }
+        self.last_dispatch.saturating_sub(self.dispatches.count())
+    }
+
+    /// Times without kernels while launches went on, the longest first.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        let mut gaps: Vec<Gap> = Vec::new();
+        let mut open: Option<Gap> = None;
+        let origin = self.first.unwrap_or(0);
+        let length = self.activity.length;
+        for (at, (launches, ran)) in &self.activity.stretches {
+            let edge = |at: i64| at.saturating_mul(length).saturating_sub(origin);
+            let (begin, end) = (edge(*at), edge(at.saturating_add(1)));
+            match &mut open {
+                _ if *ran => gaps.extend(open.take()),
+                Some(gap) => (gap.span[1], gap.launches) = (end, gap.launches + launches),
+                None => {
+                    open = Some(Gap {
+                        span: [begin.max(0), end],
+                        launches: *launches,
+                    });
+                }
+            }
+        }
+        gaps.extend(open);
+        gaps.retain(|gap| gap.launches >= MIN_LAUNCHES);
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.span[1].saturating_sub(gap.span[0])));
+        gaps.truncate(MAX_GAPS);
+        gaps
+    }
+}

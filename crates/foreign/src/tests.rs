@@ -1,0 +1,332 @@
+use super::*;
+use crate::tally::Ordered;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// A directory for the files of a test.
+fn place(name: &str) -> PathBuf {
+    let place = std::env::temp_dir().join(format!("roctop-foreign-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    place
+}
+
+/// Kernel `number` of a loop: its name, and its begin in µs.
+fn kernel(number: u64) -> (String, u64) {
+    (format!("gemm<{}>(float*)", number % 3), 1000 + number * 100)
+}
+
+/// A Kineto trace with as many launches; `keeps` decides which have their kernel.
+fn kineto(launches: u64, keeps: impl Fn(u64) -> bool, shift: impl Fn(u64) -> u64) -> String {
+    let mut events = Vec::new();
+    for number in 0..launches {
+        let (name, begin) = kernel(number);
+        let id = number + 1;
+        events.push(format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","ts":{},"dur":5,"args":{{"correlation":{id}}}}}"#,
+            begin - 50
+        ));
+        events.push(format!(r#"{{"ph":"s","cat":"ac2g","id":{id},"ts":{begin}}}"#));
+        if keeps(number) {
+            let ts = begin + shift(number);
+            events.push(format!(
+                r#"{{"ph":"X","cat":"kernel","name":"{name}","ts":{ts}.25,"dur":50.5,"args":{{"correlation":{id},"stream":1}}}}"#
+            ));
+            events.push(format!(r#"{{"ph":"f","cat":"ac2g","id":{id},"ts":{ts}}}"#));
+        }
+    }
+    format!(
+        "{{\"schemaVersion\":1,\"traceEvents\":[{}],\"more\":[1,{{}}]}}",
+        events.join(",\n")
+    )
+}
+
+fn reference(kernels: u64) -> Reference {
+    let mut reference = Reference::default();
+    for number in 0..kernels {
+        let (name, begin) = kernel(number);
+        reference.kernel(&name, begin * 1000 + 7_000_000_000);
+    }
+    reference.kernel("__amd_rocclr_copyBuffer", 8_000_000_000);
+    reference
+}
+
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = place(name).join("trace");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// What is found in a file.
+fn found(name: &str, bytes: &[u8], reference: Option<&Reference>) -> Vec<(&'static str, u64)> {
+    let trace = Trace::read(&written(name, bytes)).unwrap();
+    let report = trace.report(reference);
+    report.findings().iter().map(|one| (one.what, one.count)).collect()
+}
+
+#[test]
+fn a_complete_trace_has_no_finding() {
+    let text = kineto(500, |_| true, |_| 0);
+    assert_eq!(found("complete", text.as_bytes(), None), []);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    let path = written("packed", &packed.finish().unwrap());
+    let report = Trace::read(&path).unwrap().report(Some(&reference(500)));
+    assert!(report.is_complete(), "{:?}", report.findings());
+    let json = report.json();
+    assert_eq!(json["kernels"], 500);
+    assert_eq!(json["clock_offset_ns"], -7_000_000_000i64 + 250);
+}
+
+#[test]
+fn deleted_kernels_are_counted() {
+    let some = kineto(500, |number| number % 10 != 3, |_| 0);
+    assert_eq!(
+        found("some", some.as_bytes(), None),
+        [("launches_without_kernel", 50), ("open_arrows", 50)]
+    );
+    assert_eq!(
+        found("against", some.as_bytes(), Some(&reference(500))),
+        [
+            ("launches_without_kernel", 50),
+            ("open_arrows", 50),
+            ("missing_kernels", 50)
+        ]
+    );
+    assert_eq!(
+        found("more", kineto(500, |_| true, |_| 0).as_bytes(), Some(&reference(490))),
+        [("added_kernels", 10)]
+    );
+    let hole = kineto(500, |number| !(100..300).contains(&number), |_| 0);
+    let kinds: Vec<&str> = found("hole", hole.as_bytes(), None).iter().map(|one| one.0).collect();
+    assert_eq!(kinds, ["launches_without_kernel", "open_arrows", "gap"]);
+    let none = kineto(500, |_| false, |_| 0);
+    assert_eq!(
+        found("none", none.as_bytes(), None)[0],
+        ("launches_without_kernel", 500)
+    );
+}
+
+#[test]
+fn captured_launches_need_no_kernel() {
+    // Launches 100 to 199 of thread 1 are captured; thread 2 goes on.
+    let call = |name: &str, thread: u64, at: u64, id: u64| {
+        format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"{name}","tid":{thread},"ts":{at},"dur":1,"args":{{"correlation":{id}}}}}"#
+        )
+    };
+    let kernel = |at: u64, id: u64| {
+        format!(r#"{{"ph":"X","cat":"kernel","name":"gemm","ts":{at},"dur":5,"args":{{"correlation":{id}}}}}"#)
+    };
+    let text = |lost: u64| {
+        let mut events = vec![
+            call("hipStreamBeginCapture", 1, 995, 9000),
+            call("hipStreamEndCapture", 1, 1995, 9001),
+        ];
+        for id in 1..=300 {
+            events.push(call("hipLaunchKernel", 1, id * 10, id));
+            events.push(call("hipLaunchKernel", 2, id * 10 + 1, id + 1000));
+            if !(100..200).contains(&id) {
+                events.push(kernel(id * 10 + 2, id));
+            }
+            if id != lost {
+                events.push(kernel(id * 10 + 3, id + 1000));
+            }
+        }
+        format!("[{}]", events.join(","))
+    };
+    assert_eq!(found("captured", text(0).as_bytes(), None), []);
+    assert_eq!(
+        found("captured-lost", text(150).as_bytes(), None),
+        [("launches_without_kernel", 1)]
+    );
+}
+
+#[test]
+fn shifted_and_moved_kernels_are_counted() {
+    let shifted = kineto(500, |_| true, |number| if number >= 480 { 5000 } else { 0 });
+    assert_eq!(
+        found("shifted", shifted.as_bytes(), Some(&reference(500))),
+        [("shifted", 20)]
+    );
+    let moved = kineto(500, |_| true, |number| if number == 100 { 120 } else { 0 });
+    assert_eq!(found("moved", moved.as_bytes(), Some(&reference(500))), [("order", 2)]);
+}
+
+#[test]
+fn a_file_that_ends_early_is_incomplete() {
+    let text = kineto(500, |_| true, |_| 0);
+    let kinds = found("cut", &text.as_bytes()[..text.len() / 2], None);
+    assert_eq!(kinds[0], ("truncated", 1));
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert_eq!(
+        found("cut-packed", &packed[..packed.len() / 2], None)[0],
+        ("truncated", 1)
+    );
+}
+
+#[test]
+fn other_files_are_refused() {
+    let deep = "[".repeat(100_000);
+    let long = format!("{{\"traceEvents\":[{{\"name\":\"{}\"}}]}}", "x".repeat(17 << 20));
+    let refused: [&[u8]; 9] = [
+        b"",
+        b"hello",
+        b"{}",
+        b"{\"a\":1}",
+        b"{\"traceEvents\":7}",
+        deep.as_bytes(),
+        long.as_bytes(),
+        b"SQLite format 3\0",
+        b"\"Kind\",\"Name\"\n1,2\n",
+    ];
+    for (number, bytes) in refused.into_iter().enumerate() {
+        assert!(
+            Trace::read(&written(&format!("refused-{number}"), bytes)).is_err(),
+            "{number}"
+        );
+    }
+    assert!(Trace::read(&place("refused").join("absent")).is_err());
+    let text = kineto(50, |_| true, |_| 0).into_bytes();
+    let path = place("flipped").join("trace");
+    for at in (0..text.len()).step_by(7) {
+        let mut flipped = text.clone();
+        flipped[at] ^= 0x15;
+        std::fs::write(&path, &flipped).unwrap();
+        // Any answer but a panic.
+        let _ = Trace::read(&path).map(|trace| trace.report(None).json());
+    }
+}
+
+#[test]
+fn rocprofv3_json_is_read() {
+    let dispatch = |number: u64| {
+        format!(
+            r#"{{"kind":11,"correlation_id":{{"internal":{number},"external":0}},"start_timestamp":{},"end_timestamp":{},"dispatch_info":{{"kernel_id":5,"dispatch_id":{number}}}}}"#,
+            number * 1000,
+            number * 1000 + 500
+        )
+    };
+    let call = |number: u64| {
+        format!(
+            r#"{{"kind":1,"operation":1,"correlation_id":{{"internal":{number}}},"start_timestamp":{},"end_timestamp":{}}}"#,
+            number * 1000 - 300,
+            number * 1000 - 200
+        )
+    };
+    let text = |dispatches: &[u64]| {
+        let dispatches: Vec<String> = dispatches.iter().map(|number| dispatch(*number)).collect();
+        let calls: Vec<String> = (1..=6).map(call).collect();
+        format!(
+            r#"{{"rocprofiler-sdk-tool":[{{"metadata":{{"pid":1}},"strings":{{"buffer_records":[{{"kind":"NONE","operations":["NONE"]}},{{"kind":"HIP_RUNTIME_API","operations":["hipInit","hipLaunchKernel"]}}]}},"kernel_symbols":[{{"kernel_id":5,"kernel_name":"_Z4gemmPf.kd","formatted_kernel_name":"gemm(float*)"}}],"buffer_records":{{"kernel_dispatch":[{}],"hip_api":[{}]}}}}]}}"#,
+            dispatches.join(","),
+            calls.join(",")
+        )
+    };
+    assert_eq!(found("v3", text(&[1, 2, 3, 4, 5, 6]).as_bytes(), None), []);
+    assert_eq!(
+        found("v3-some", text(&[1, 2, 4, 6]).as_bytes(), None),
+        [("launches_without_kernel", 2), ("missing_dispatches", 2)]
+    );
+    let mut own = Reference::default();
+    (0..4).for_each(|number| own.kernel("gemm(float*)", number * 1000));
+    assert_eq!(
+        found("v3-own", text(&[1, 2, 3, 4]).as_bytes(), Some(&own)),
+        [("launches_without_kernel", 2)]
+    );
+}
+
+#[test]
+fn rocprofv3_csv_is_read_with_the_calls_beside_it() {
+    let place = place("csv");
+    let kernels = "\"Kind\",\"Dispatch_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+                   \"KERNEL_DISPATCH\",1,\"gemm<1, 2>(float*)\",1,1000,2000\n\
+                   \"KERNEL_DISPATCH\",2,\"op \"\"x\"\"\",2,2000,1000\n\"KERNEL_DISPATCH\",4";
+    let calls = "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+                 \"HIP_RUNTIME_API\",\"hipLaunchKernel\",1,1,1,100,200\n\
+                 \"HIP_RUNTIME_API\",\"hipLaunchKernel\",1,1,2,300,400\n\
+                 \"HIP_RUNTIME_API\",\"hipGraphLaunch\",1,1,3,500,600\n";
+    let path = place.join("42_kernel_trace.csv");
+    std::fs::write(&path, kernels).unwrap();
+    std::fs::write(place.join("42_hip_api_trace.csv"), calls).unwrap();
+    let trace = Trace::read(&path).unwrap();
+    assert_eq!(trace.tally.name_of(1), "op \"x\"");
+    assert_eq!(trace.tally.ordered[0], Ordered { begin: 1000, name: 0 });
+    let report = trace.report(None);
+    let kinds: Vec<(&str, u64)> = report.findings().iter().map(|one| (one.what, one.count)).collect();
+    assert_eq!(kinds, [("truncated", 1), ("graphs_without_kernel", 1), ("reversed", 1)]);
+}
+
+/// A field of a message: a number, or bytes.
+fn field(number: u64, value: Result<u64, &[u8]>) -> Vec<u8> {
+    let varint = |mut value: u64| {
+        let mut out = Vec::new();
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+        out
+    };
+    match value {
+        Ok(value) => [varint(number << 3), varint(value)].concat(),
+        Err(bytes) => [varint(number << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat(),
+    }
+}
+
+#[test]
+fn perfetto_traces_are_read() {
+    let event = |category: u64, name: &str, flow: u64| {
+        let flow = [vec![0xf9, 0x02], flow.to_le_bytes().to_vec()].concat();
+        [
+            field(9, Ok(1)),
+            field(3, Ok(category)),
+            field(23, Err(name.as_bytes())),
+            flow,
+        ]
+        .concat()
+    };
+    let packet = |event: &[u8], time: u64, more: Vec<u8>| {
+        let body = [field(8, Ok(time)), field(10, Ok(1)), field(11, Err(event)), more].concat();
+        field(1, Err(&body))
+    };
+    let names = ["hip_api", "kernel_dispatch"].iter().zip(1..);
+    let names = names.map(|(name, id)| field(1, Err(&[field(1, Ok(id)), field(2, Err(name.as_bytes()))].concat())));
+    let names = [field(13, Ok(3)), field(12, Err(&names.collect::<Vec<_>>().concat()))].concat();
+    let trace = |kernels: &[u64]| {
+        let calls = (1..=6).map(|id| {
+            let more = if id == 1 { names.clone() } else { Vec::new() };
+            packet(&event(1, "hipLaunchKernel", id << 40), id * 1000, more)
+        });
+        let kernels = kernels
+            .iter()
+            .map(|id| packet(&event(2, "gemm(float*)", id << 40), id * 1000 + 100, Vec::new()));
+        calls.chain(kernels).collect::<Vec<_>>().concat()
+    };
+    let whole = trace(&[1, 2, 3, 4, 5, 6]);
+    assert_eq!(found("perfetto", &whole, None), []);
+    let report = Trace::read(&written("perfetto-report", &whole)).unwrap().report(None);
+    assert_eq!(
+        (report.json()["kernels"].as_u64(), report.json()["launches"].as_u64()),
+        (Some(6), Some(6))
+    );
+    assert_eq!(
+        found("perfetto-some", &trace(&[1, 3, 4, 5]), None),
+        [("launches_without_kernel", 2)]
+    );
+    assert_eq!(
+        found("perfetto-cut", &whole[..whole.len() - 3], None)[0],
+        ("truncated", 1)
+    );
+    let path = place("perfetto-flipped").join("trace");
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x51;
+        std::fs::write(&path, &flipped).unwrap();
+        // Any answer but a panic.
+        let _ = Trace::read(&path).map(|trace| trace.report(None).json());
+    }
+}

@@ -1,0 +1,261 @@
+use super::*;
+use crate::report::runs::statistics::Random;
+use roctop_trace::item::Code;
+
+/// A run with these means of kernels, and a GPU.
+fn run(kernels: &[(&str, f64)]) -> Sums {
+    let mut sums = Sums {
+        gpus: vec!["gfx90a".into()],
+        ..Sums::default()
+    };
+    for (name, mean) in kernels {
+        let row = Row {
+            calls: 1000,
+            timed: 1000,
+            total: (mean * 1000.0) as u64,
+            ..Row::default()
+        };
+        sums.rows.entry(Kind::Kernel).or_default().insert((*name).into(), row);
+    }
+    sums
+}
+
+fn side(means: &[f64]) -> Side {
+    Side {
+        runs: means.iter().map(|mean| run(&[("gemm", *mean)])).collect(),
+        ..Side::default()
+    }
+}
+
+const USUAL: [f64; 7] = [100e3, 101e3, 99e3, 100.5e3, 99.5e3, 100.2e3, 99.8e3];
+
+#[test]
+fn a_slower_kernel_is_named_with_its_change() {
+    let slow: Vec<f64> = USUAL.iter().map(|mean| mean * 1.05).collect();
+    let (before, mut after) = (side(&USUAL), side(&slow));
+    let found = compare(&before, &after).unwrap();
+    let row = found.slower().next().unwrap();
+    let sentence = row.sentence().unwrap();
+    assert!(
+        sentence.starts_with("slower by 5.0 % (±") && sentence.ends_with("between runs"),
+        "{sentence}"
+    );
+    let [low, high] = row.interval.unwrap();
+    assert!(low < 0.05 && 0.05 < high, "{low} {high}");
+    assert_eq!(compare(&before, &before).unwrap().slower().count(), 0);
+    assert_eq!(
+        compare(&after, &before).unwrap().rows[0].change.verdict,
+        Verdict::Better
+    );
+    after.runs[0]
+        .rows
+        .entry(Kind::Kernel)
+        .or_default()
+        .insert("new".into(), Row::default());
+    let words: Vec<Verdict> = compare(&before, &after)
+        .unwrap()
+        .rows
+        .iter()
+        .map(|row| row.change.verdict)
+        .collect();
+    assert_eq!(words, [Verdict::Worse, Verdict::New]);
+}
+
+#[test]
+fn code_and_clock_are_named_beside_a_change() {
+    let with = |mut side: Side, code: Code, clock: f64| {
+        for run in &mut side.runs {
+            run.clock = Some(clock);
+            run.rows.get_mut(&Kind::Kernel).unwrap().get_mut("gemm").unwrap().code = Some(code);
+        }
+        side
+    };
+    let code = Code {
+        vgpr: Some(483),
+        hash: Some(1),
+        ..Code::default()
+    };
+    let spilled = Code {
+        vgpr: Some(512),
+        ..code
+    };
+    let slow: Vec<f64> = USUAL.iter().map(|mean| mean * 1.1).collect();
+    let before = with(side(&USUAL), code, 1700.0);
+    let sentence = |code, clock| {
+        let after = with(side(&slow), code, clock);
+        compare(&before, &after).unwrap().rows[0].code.clone().unwrap()
+    };
+    assert_eq!(sentence(code, 1500.0), "same code, slower clock: 1700 → 1500 MHz");
+    assert_eq!(sentence(code, 1701.0), "same code");
+    assert_eq!(sentence(spilled, 1500.0), "code changed: VGPR 483 → 512");
+}
+
+#[test]
+fn few_runs_and_another_gpu_have_no_verdict() {
+    assert_eq!(
+        compare(&side(&USUAL), &side(&USUAL[..4])).unwrap_err(),
+        NoVerdict::TooFew { before: 7, after: 4 }
+    );
+    let mut other = side(&USUAL);
+    for run in &mut other.runs {
+        run.gpus = vec!["gfx1100".into()];
+    }
+    let text = compare(&side(&USUAL), &other).unwrap_err().to_string();
+    assert_eq!(text, "the GPUs differ: gfx90a before, gfx1100 after");
+    other.runs[0].gpus.clear();
+    assert!(compare(&other, &other).is_err());
+}
+
+#[test]
+fn a_baseline_comes_back_and_a_bad_one_is_refused() {
+    let mut before = side(&USUAL);
+    before.environment.put("ROCm", Some("7.2.4".into()));
+    let mut text = Vec::new();
+    baseline::write(&before, &mut text).unwrap();
+    assert_eq!(baseline::read(&mut &*text).unwrap(), before);
+    let text = String::from_utf8(text).unwrap();
+    let error = |text: &str| baseline::read(&mut text.as_bytes()).unwrap_err().to_string();
+    assert!(error(&text.replace("\"roctopci\":1", "\"roctopci\":2")).contains("version 2"));
+    for wrong in [
+        "",
+        "{}",
+        "[]",
+        "\0",
+        &text[..text.len() / 2],
+        &text.replace("1000", "-1000"),
+        &"[".repeat(1 << 20),
+    ] {
+        assert_eq!(error(wrong), "no baseline of 'roctop ci'");
+    }
+    // Fields of later releases are ignored.
+    assert!(
+        baseline::read(
+            &mut text
+                .replacen("{\"roctopci\"", "{\"later\":[1],\"roctopci\"", 1)
+                .as_bytes()
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn every_format_names_the_slower_row() {
+    let slow: Vec<f64> = USUAL.iter().map(|mean| mean * 1.05).collect();
+    let (before, after) = (side(&USUAL), side(&slow));
+    let found = compare(&before, &after).unwrap();
+    let written = |format, failed| {
+        let mut out = Vec::new();
+        write(format, [&before, &after], Ok(&found), failed, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(written(Format::Table, None).contains("slower by 5.0 %"));
+    assert!(written(Format::Md, None).contains("| slower | kernel | `gemm` |"));
+    let json: serde_json::Value = serde_json::from_str(&written(Format::Json, None)).unwrap();
+    assert_eq!(
+        (&json["is_worse"], &json["rows"][0]["verdict"]),
+        (&true.into(), &"slower".into())
+    );
+    assert!(written(Format::Junit, None).contains("failures=\"1\""));
+    assert!(written(Format::Junit, Some(&[])).contains("failures=\"0\""));
+    let mut out = Vec::new();
+    let reasons = ["the program failed with exit code 1 < 2".to_owned()];
+    write(Format::Junit, [&before, &after], Err(&reasons), None, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("exit code 1 &lt; 2"));
+}
+
+/// How a program's runs vary.
+struct Noisy {
+    random: Random,
+    made: u64,
+}
+
+impl Noisy {
+    /// From 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        (self.random.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let angle = std::f64::consts::TAU * self.uniform();
+        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * angle.cos()
+    }
+
+    /// A run of twelve kernels: steady ones, noisy ones, one with outliers, one with two modes, one that drifts, and all
+    /// slower together in some runs. The first takes longer by a factor.
+    fn run(&mut self, factor: f64) -> Vec<f64> {
+        self.made += 1;
+        let disturbed = if self.uniform() < 0.05 { 1.2 } else { 1.0 };
+        let drift = 1.0 + 0.02 * (self.made as f64 / 300.0).sin();
+        let kernel = |at| {
+            let own = match at {
+                0..=5 => 1.0 + 0.01 * self.normal(),
+                6..=8 => 1.0 + 0.05 * self.normal(),
+                9 if self.uniform() < 0.15 => 1.5 + self.uniform() * 3.0,
+                10 if self.uniform() < 0.5 => 1.27,
+                11 => drift * (1.0 + 0.002 * self.normal()),
+                _ => 1.0 + 0.003 * self.normal(),
+            };
+            let planted = if at == 0 { factor } else { 1.0 };
+            100e3 * own * disturbed * planted
+        };
+        (0..12).map(kernel).collect()
+    }
+
+    /// The verdicts on the kernels of as many runs a side; in those after, the first takes longer by a factor.
+    fn compared(&mut self, runs: usize, factor: f64) -> Vec<Verdict> {
+        let mut side = |factor: f64| (0..runs).map(|_| self.run(factor)).collect::<Vec<_>>();
+        let sides = [side(1.0), side(factor)];
+        let row = |at: usize| {
+            let values = |side: usize| sides[side].iter().map(|run| run[at]).collect();
+            (Kind::Kernel, [values(0), values(1)])
+        };
+        let rows: Vec<RowValues> = (0..12).map(row).collect();
+        verdicts(&rows, None).into_iter().map(|found| found.0).collect()
+    }
+}
+
+impl Noisy {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            made: 0,
+        }
+    }
+}
+
+/// Number of comparisons: `.ci/long` makes 4000, and 100 for each planted change.
+fn comparisons() -> usize {
+    let wanted = std::env::var("ROCTOP_COMPARISONS").ok();
+    wanted.and_then(|count| count.parse().ok()).unwrap_or(1000)
+}
+
+#[test]
+fn a_program_with_itself_alarms_in_one_per_cent_at_most() {
+    let mut noisy = Noisy::new(54);
+    let mut is_alarm = || noisy.compared(7, 1.0).iter().any(|verdict| *verdict != Verdict::Same);
+    let all = comparisons();
+    let alarms = (0..all).filter(|_| is_alarm()).count();
+    println!("{alarms} alarms in {all} comparisons of 7 runs with 7");
+    assert!(alarms * 100 <= all, "{alarms}");
+}
+
+#[test]
+fn planted_changes_are_found() {
+    let tries = comparisons().div_ceil(40);
+    let mut found = Vec::new();
+    for runs in [5, 7, 15] {
+        for planted in [1.03, 1.05, 1.10] {
+            let mut noisy = Noisy::new(55);
+            let mut is_found = || noisy.compared(runs, planted)[0] == Verdict::Worse;
+            let count = (0..tries).filter(|_| is_found()).count();
+            println!(
+                "{runs} runs a side, +{:.0} %: found in {count} of {tries}",
+                (planted - 1.0) * 100.0
+            );
+            found.push(count * 100 / tries);
+        }
+    }
+    // More runs and larger changes are found more often.
+    assert!(found[8] >= 90 && found[5] >= 55, "{found:?}");
+    assert!(found[0] <= found[6] && found[6] <= found[8], "{found:?}");
+}

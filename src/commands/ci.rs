@@ -1,0 +1,271 @@
+//! `roctop ci`: is it slower than the baseline?
+
+use super::failure::Failure;
+use super::recordings::{EXCEEDED, Recorded, open_on};
+use crate::cli::usage_error::UsageError;
+use crate::cli::{self, Ci, CiAction, CiFormat, CiReport, Look};
+use crate::item::Exit;
+use crate::live::ingest::Gauging;
+use crate::live::run::{Run, headless, say, say_all};
+use crate::model::report::runs::{self, Comparison, Environment, Side, Sums};
+use crate::process::launch::{Output, Program};
+use crate::report::runs::baseline;
+use crate::report::threshold::{Threshold, exceeded_between};
+use crate::rocprofv3::rocm_release;
+use crate::units;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The exit code where no verdict is possible: `git bisect run` skips such a commit.
+const NO_VERDICT: u8 = 125;
+
+/// `roctop ci`. A failure of roctop's own is no verdict either.
+pub fn ci(options: &Ci) -> u8 {
+    let done = match &options.action {
+        CiAction::Run(options) => run(options),
+        CiAction::Compare(options) => compare(options),
+    };
+    done.unwrap_or_else(|error| {
+        let failure = Failure::from(error);
+        if failure != Failure::OutputClosed {
+            say(&failure.to_string());
+        }
+        match failure {
+            Failure::Usage(_) | Failure::OutputClosed => failure.exit_code(),
+            Failure::NotStarted(..) | Failure::Other(_) => NO_VERDICT,
+        }
+    })
+}
+
+/// The conditions of a report.
+fn thresholds(report: &CiReport) -> Result<Vec<Threshold>> {
+    let parsed = report.fail_if.iter().map(|text| {
+        let threshold = Threshold::parse(text).map_err(|error| UsageError(error.to_string()))?;
+        if threshold.is_of_sums() {
+            return Ok(threshold);
+        }
+        let message = format!("--fail-if '{text}': 'roctop summary' alone has this measure");
+        Err(UsageError(message).into())
+    });
+    parsed.collect()
+}
+
+/// `roctop ci run`.
+fn run(options: &cli::CiRun) -> Result<u8> {
+    let thresholds = thresholds(&options.report)?;
+    if options.baseline.is_none() {
+        if let Some(change) = thresholds.iter().find(|threshold| threshold.is_change()) {
+            let message = format!("--fail-if '{}': a change needs a --baseline", change.text());
+            return Err(UsageError(message).into());
+        }
+        if options.report.format != CiFormat::Table {
+            return Err(UsageError("--format is of a comparison: name a --baseline".into()).into());
+        }
+    }
+    let before = options.baseline.as_deref().map(read_baseline).transpose()?;
+    let program = Program::find(&options.words)?;
+    let mut after = Side {
+        environment: here(),
+        ..Side::default()
+    };
+    let stopped = repeat(&program, options, &mut after)?;
+    if let Some(reason) = stopped {
+        return decide(&before.unwrap_or_default(), &after, vec![reason], &[], &options.report);
+    }
+    if let Some(path) = &options.save {
+        save(&after, path)?;
+    }
+    if let Some(before) = before {
+        return decide(&before, &after, Vec::new(), &thresholds, &options.report);
+    }
+    runs::write_runs(&after, &mut std::io::stdout().lock())?;
+    let failed = exceeded_between(&thresholds, &after, &after)?;
+    say_all(&failed);
+    Ok(if failed.is_empty() { 0 } else { EXCEEDED })
+}
+
+/// Runs the program again and again; why that ended early, if it did.
+fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Option<String>> {
+    let scratch = Scratch::new(options.output.as_deref())?;
+    let budget = options.budget.map(Duration::from_nanos);
+    let began = Instant::now();
+    for number in 1..=options.runs {
+        if budget.is_some_and(|budget| began.elapsed() >= budget) {
+            say(&format!("the time of --for is over after {} runs", number - 1));
+            break;
+        }
+        let place = scratch.path.join(format!("run-{number}"));
+        let own = Run {
+            recording: Some(place.clone()),
+            gauging: Some(Gauging::rate(cli::Gauges::default().gauge_rate)),
+            output: Output::Error,
+            ..Run::default()
+        };
+        let ran = headless(program, &own, &Look::default())?;
+        let failed = match ran.exit {
+            Exit::Code(0) if ran.is_whole => None,
+            Exit::Code(0) => Some("its recording is incomplete".to_owned()),
+            Exit::Code(code) => Some(format!("the program failed with exit code {code}")),
+            exit => Some(format!("the program did not end by itself: {}", units::exit(exit))),
+        };
+        let sums = match failed {
+            Some(why) => Err(why),
+            None => sums(&place, cli::Reading::default())?,
+        };
+        if scratch.is_removed {
+            fs::remove_dir_all(&place).with_context(|| format!("cannot remove {}", place.display()))?;
+        }
+        match sums {
+            Ok(sums) => side.runs.push(sums),
+            Err(why) => return Ok(Some(format!("run {number}: {why}"))),
+        }
+        say(&format!("run {number} of {}", options.runs));
+    }
+    Ok(None)
+}
+
+/// Where the recordings of the runs are.
+struct Scratch {
+    path: PathBuf,
+    is_removed: bool,
+}
+
+impl Scratch {
+    fn new(wanted: Option<&Path>) -> Result<Self> {
+        let temporary = || std::env::temp_dir().join(format!("roctop-ci-{}", std::process::id()));
+        let path = wanted.map_or_else(temporary, Path::to_owned);
+        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self {
+            path,
+            is_removed: wanted.is_none(),
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.is_removed {
+            // What cannot be removed is left in the directory for temporary files.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// What a run adds up to; the inner error is why it has nothing to compare.
+fn sums(path: &Path, reading: cli::Reading) -> Result<std::result::Result<Sums, String>> {
+    let recordings = open_on(reading, std::slice::from_ref(&path.to_owned()))?;
+    let recorded = Recorded::read(&recordings, true)?;
+    let whole = &recorded.snapshot;
+    if let Some(why) = runs::trouble(whole) {
+        return Ok(Err(why));
+    }
+    Ok(Ok(match runs::warm_up(whole) {
+        Some(warm_up) => Sums::of(whole, &recorded.summed(warm_up.steady)?, warm_up.steps),
+        None => Sums::of(whole, whole, 0),
+    }))
+}
+
+/// `roctop ci compare`.
+fn compare(options: &cli::CiCompare) -> Result<u8> {
+    let thresholds = thresholds(&options.report)?;
+    let mut reasons = Vec::new();
+    let [before, after] = [&options.before, &options.after].map(|paths| {
+        let mut side = Side::default();
+        for path in paths {
+            if path.is_file() {
+                let read = read_baseline(path)?;
+                side.runs.extend(read.runs);
+                side.environment = read.environment;
+                continue;
+            }
+            match sums(path, options.reading)? {
+                Ok(sums) => side.runs.push(sums),
+                Err(why) => reasons.push(format!("{}: {why}", path.display())),
+            }
+        }
+        anyhow::Ok(side)
+    });
+    decide(&before?, &after?, reasons, &thresholds, &options.report)
+}
+
+/// Writes the report; the exit code.
+fn decide(
+    before: &Side,
+    after: &Side,
+    mut reasons: Vec<String>,
+    thresholds: &[Threshold],
+    report: &CiReport,
+) -> Result<u8> {
+    let mut compared: Option<Comparison> = None;
+    let mut failed = Vec::new();
+    if reasons.is_empty() {
+        match runs::compare(before, after) {
+            Ok(found) => compared = Some(found),
+            Err(why) => reasons.push(why.to_string()),
+        }
+    }
+    if compared.is_some() {
+        match exceeded_between(thresholds, before, after) {
+            Ok(lines) => failed = lines,
+            Err(why) => {
+                reasons.push(why.to_string());
+                compared = None;
+            }
+        }
+    }
+    let has_conditions = !thresholds.is_empty();
+    runs::write(
+        report.format.into(),
+        [before, after],
+        compared.as_ref().ok_or(&reasons[..]),
+        has_conditions.then_some(&failed[..]),
+        &mut BufWriter::new(std::io::stdout().lock()),
+    )?;
+    let is_worse = match &compared {
+        None => return Ok(NO_VERDICT),
+        Some(_) if has_conditions => !failed.is_empty(),
+        Some(found) => found.slower().next().is_some(),
+    };
+    Ok(if is_worse { EXCEEDED } else { 0 })
+}
+
+fn read_baseline(path: &Path) -> Result<Side> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    baseline::read(&mut BufReader::new(file)).with_context(|| path.display().to_string())
+}
+
+/// Writes a baseline under a temporary name, and renames it when it is complete.
+fn save(side: &Side, path: &Path) -> Result<()> {
+    if path.is_dir() {
+        bail!("{} is a directory", path.display());
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let write = || -> Result<()> {
+        let mut out = BufWriter::new(File::create(&beside)?);
+        baseline::write(side, &mut out)?;
+        out.flush()?;
+        Ok(fs::rename(&beside, path)?)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What is known of this machine.
+fn here() -> Environment {
+    let mut facts = Environment::default();
+    let line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    facts.put("ROCm", rocm_release());
+    let driver = line("/sys/module/amdgpu/version").or_else(|| line("/sys/module/amdgpu/srcversion"));
+    facts.put("amdgpu", driver);
+    let system = rustix::system::uname();
+    facts.put("Linux", Some(system.release().to_string_lossy().into_owned()));
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    facts.put("CPUs", allowed.map(|list| list.trim().to_owned()));
+    facts.put_variables(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
+    facts
+}
