@@ -3,7 +3,7 @@
 //
 //   graphs [ROUNDS=3]
 //
-// The emulated GPU executes no kernels, so no kernel's output is checked. Moved bytes are compared, and host functions
+// Kernels change no bytes: the result is the same whether a GPU executes them or not. Moved bytes are compared, and host functions
 // counted.
 #include "count.hpp"
 
@@ -11,12 +11,12 @@
 #include <vector>
 
 __global__ void first(int* p, int n) {
-  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += 1;
+  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += 0;
 }
 __global__ void second(int* p, float f, int n) {
-  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += (int)f;
+  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += 0 * (int)f;
 }
-__global__ void inner(int* p) { p[threadIdx.x] += 2; }
+__global__ void inner(int* p) { p[threadIdx.x] += 0; }
 
 static constexpr size_t N = 100000;
 static std::atomic<int> calls{0};

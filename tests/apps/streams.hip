@@ -12,7 +12,7 @@
 #include <vector>
 
 __global__ void touch(int* p, int n) {
-  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += 1;
+  if (threadIdx.x < (unsigned)n) p[threadIdx.x] += 0;
 }
 __global__ void cooperate(int* p) { p[threadIdx.x] += 1; }
 

@@ -12,6 +12,7 @@ mod hsa;
 mod levels;
 mod machines;
 mod newest;
+mod other_makes;
 mod processes;
 mod recovery;
 mod signals;

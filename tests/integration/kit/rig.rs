@@ -30,7 +30,9 @@ pub(crate) struct Rig {
     /// A release other than the installed one.
     release: Option<String>,
     /// Additional variables of the emulated GPU.
-    machine: Vec<(&'static str, &'static str)>,
+    machine: Vec<(String, String)>,
+    /// The target that the programs are compiled for, if it is not gfx906.
+    target: Option<String>,
 }
 
 /// The rig, created once for all tests; `None`, with the reason printed, if ROCm 5.2.3 is not installed.
@@ -114,6 +116,7 @@ impl Rig {
                 bridge: None,
                 release,
                 machine: Vec::new(),
+                target: None,
             }),
             Some(77) => Err(format!("no hipcc of ROCm {source} (see tests/runtimes)")),
             _ => Err(format!(
@@ -166,10 +169,33 @@ impl Rig {
 
     /// The same rig on another machine, as variables of the emulated GPU.
     pub(crate) fn on(&self, machine: &[(&'static str, &'static str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Self {
-            machine: machine.to_vec(),
+            machine: machine.iter().map(owned).collect(),
             ..self.clone()
         }
+    }
+
+    /// The same rig on an emulation of another make, with these programs compiled for its GPU; `None` if no variable names
+    /// one. docs/verification.md describes the variables.
+    pub(crate) fn on_another_make(&self, programs: &[&str]) -> Option<Self> {
+        let libraries = std::env::var_os("ROCTOP_TEST_INTERPOSER")?;
+        let target = std::env::var("ROCTOP_TEST_GPU_MODEL").unwrap_or_else(|_| "gfx906".to_owned());
+        let variables = std::env::var("ROCTOP_TEST_INTERPOSER_ENV").unwrap_or_default();
+        let variables = variables.split_whitespace().filter_map(|word| word.split_once('='));
+        let mut build = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps/build"));
+        build.arg(source()).arg(&self.apps);
+        build.args(programs.iter().map(|program| format!("{program}@{target}")));
+        let built = build.output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Some(Self {
+            emulated_gpu: libraries.into(),
+            machine: variables
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            target: Some(target),
+            ..self.clone()
+        })
     }
 
     /// Whether this is the installed 5.2.3.
@@ -210,7 +236,10 @@ impl Rig {
             line.extend(options.iter().map(PathBuf::from));
             line.push("--".into());
         }
-        line.push(self.apps.join(words[0]));
+        line.push(match &self.target {
+            Some(target) => self.app(&format!("{}@{target}", words[0])),
+            None => self.app(words[0]),
+        });
         line.extend(words[1..].iter().map(PathBuf::from));
         let mut preload = self.front.clone().map_or_else(OsString::new, PathBuf::into_os_string);
         if self.front.is_some() {
@@ -243,7 +272,7 @@ impl Rig {
         };
         command.envs(self.bridge.as_ref().map(|bridge| ("HSA_TOOLS_LIB", bridge)));
         command.envs(is_cached.then(|| ("COMGR_CACHE", self.app("comgr_cache"))));
-        command.envs(self.machine.iter().copied());
+        command.envs(self.machine.iter().map(|(name, value)| (name, value)));
         command.current_dir(place).stdin(Stdio::null());
         command.env("EMULATED_GPU_LOG", place.join("truth.%p.csv"));
         command
