@@ -747,7 +747,9 @@ mod tests {
         assert_eq!(said(&many), []);
         // Processes that are no ranks may do as they like.
         let mut processes = places.clone();
-        processes.iter_mut().for_each(|place| place.rank = None);
+        for place in &mut processes {
+            place.rank = None;
+        }
         assert_eq!(said(&processes), []);
         // Ranks of two nodes share nothing.
         let mut apart = places;
