@@ -443,7 +443,7 @@ mod tests {
     #[ignore = "hwloc-calc: .ci/matrix runs it"]
     fn numa_nodes_and_cores_are_those_of_hwloc() {
         let tree = mi250x("hwloc");
-        // What hwloc wants besides: masks.
+        // What hwloc also wants: masks.
         let mask = |cpus: &CpuSet| {
             let digits = format!("{:0>32}", cpus.mask());
             let words: Vec<&str> = (0..4).map(|at| &digits[at * 8..at * 8 + 8]).collect();
