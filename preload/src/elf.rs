@@ -258,6 +258,11 @@ struct Symbol {
     size: u64,
 }
 
+/// Section of a symbol with an absolute value, `SHN_ABS`.
+const ABSOLUTE: u16 = 0xfff1;
+/// Type of an indirect function, `STT_GNU_IFUNC`.
+const INDIRECT: u8 = 10;
+
 /// Hash function of the ABI.
 fn hash_of(name: &CStr) -> u32 {
     let add = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
@@ -283,6 +288,9 @@ unsafe fn search(hash: *const u32, symbols: *const Symbol, strings: *const c_cha
             let symbol = &*symbols.add(index as usize);
             if word | 1 == wanted | 1
                 && symbol.section != 0
+                // An absolute value is no address, and the value of an indirect function is its resolver.
+                && symbol.section != ABSOLUTE
+                && symbol.info & 0xf != INDIRECT
                 && CStr::from_ptr(strings.add(symbol.name as usize)) == name
             {
                 return Some(symbol.value);

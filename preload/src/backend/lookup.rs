@@ -130,7 +130,7 @@ fn answer(handle: *mut c_void, name: *const c_char, ask: impl FnOnce(&CStr) -> O
     // SAFETY: not null; the caller passes a terminated name.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
-    let others: [&[u8]; 3] = [b"hsa_init", b"roctx", b"MPI_"];
+    let others: [&[u8]; 4] = [b"hsa_init", b"roctx", b"MPI_", b"PMPI_"];
     let mut starts = NAME_PREFIXES.iter().chain(&others);
     if !starts.any(|start| bytes.starts_with(start)) || thread::is_aside() {
         return std::ptr::null_mut();
@@ -149,7 +149,7 @@ fn wrapped(name: &CStr, ask: impl FnOnce(&CStr) -> Option<*mut c_void>) -> Optio
     if name.to_bytes().starts_with(b"roctx") {
         return roctx::stand_in(name, ask(name).filter(|found| !found.is_null())?);
     }
-    if name.to_bytes().starts_with(b"MPI_") {
+    if name.to_bytes().starts_with(b"MPI_") || name.to_bytes().starts_with(b"PMPI_") {
         return mpi::stand_in(name, ask(name)?);
     }
     let ours = hip::gate::wrapped(name).map(|(index, stub)| (Some(index), stub));

@@ -16,7 +16,7 @@ use crate::state::{self, word};
 use crate::{clock, control, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
-use roctop_ring::record::mpi::{NO_RANK, UNKNOWN};
+use roctop_ring::record::mpi::{NO_RANK, ROOT, UNKNOWN};
 use roctop_ring::record::{Domain, MpiCall};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -220,8 +220,8 @@ fn explain(frame: &Frame, function: &Function, about: MpiCall) -> MpiCall {
     }
     about.bytes = if about.peer == NO_RANK {
         Some(0)
-    } else if is_inter && function.peer.is_none() {
-        // What counts there depends on the group.
+    } else if (is_inter && function.peer.is_none()) || matches!(about.root, NO_RANK | ROOT) {
+        // What counts there depends on the group. Such a root exists between groups only.
         None
     } else {
         bytes(frame, function, family, &about)

@@ -71,11 +71,8 @@ fn learn(handle: u64) -> Option<Communicator> {
     let size = ask(Question::Size, handle)?;
     let rank = ask(Question::Rank, handle)?;
     let is_inter = ask(Question::IsInter, handle)? != 0;
-    let number = match predefined(handle) {
-        Some(at) => [WORLD, SELF].get(at).copied().unwrap_or(0),
-        None => u16::try_from(LAST.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(0),
-    };
-    let word = MpiCall::communicator_word(number, size, rank);
+    let mut number = predefined(handle).map_or(0, |at| [WORLD, SELF].get(at).copied().unwrap_or(0));
+    // Without a place there is no number: the next call would get another one.
     for place in probes(handle) {
         let [known, about, inter] = place;
         let seen = known.load(Ordering::Acquire);
@@ -85,12 +82,16 @@ fn learn(handle: u64) -> Option<Communicator> {
                 .compare_exchange(seen, CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         {
-            about.store(word, Ordering::Relaxed);
+            if number == 0 {
+                number = u16::try_from(LAST.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(0);
+            }
+            about.store(MpiCall::communicator_word(number, size, rank), Ordering::Relaxed);
             inter.store(u64::from(is_inter), Ordering::Relaxed);
             known.store(handle, Ordering::Release);
             break;
         }
     }
+    let word = MpiCall::communicator_word(number, size, rank);
     Some(Communicator { word, is_inter })
 }
 

@@ -200,8 +200,10 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize) 
         return true;
     };
     let Some(page) = protected_page(info, import.place) else {
-        let _ = entry.compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed);
-        return true;
+        // Bound by another thread meanwhile: it is looked at again.
+        return entry
+            .compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
     };
     if is_writable(import.place) {
         return false;
@@ -214,9 +216,11 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize) 
         say(1, "MPI not visible: import tables may not be written here");
         return true;
     }
-    let _ = entry.compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed);
+    let is_done = entry
+        .compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed)
+        .is_ok();
     allow(libc::PROT_READ);
-    true
+    is_done
 }
 
 /// Says something once.
