@@ -47,6 +47,11 @@ fn of_sessions() -> Result<Answer> {
     for session in sessions() {
         match of_session(&session.path) {
             Ok(answer) => match &mut whole {
+                // A rank for the second time is another job's.
+                Some(whole) if answer.places.iter().any(|place| has_rank(whole, place)) => log::line(&format!(
+                    "{} is of another job, and left out; --job ID names one",
+                    session.name()
+                )),
                 Some(whole) => whole.places.extend(answer.places),
                 None => whole = Some(answer),
             },
@@ -63,6 +68,11 @@ fn of_sessions() -> Result<Answer> {
             bail!("no job and no session is running; 'roctop record --job -- ./app' starts one in each rank")
         }
     }
+}
+
+fn has_rank(answer: &Answer, place: &Place) -> bool {
+    let mut places = answer.places.iter();
+    place.rank.is_some() && places.any(|known| known.rank == place.rank)
 }
 
 fn of_session(session: &Path) -> Result<Answer> {

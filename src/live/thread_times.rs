@@ -71,6 +71,7 @@ struct Places {
     /// Root of the driver's and the Linux kernel's files about the node.
     root: PathBuf,
     launcher: Option<String>,
+    allotted: Option<u64>,
     /// By process, for itself and each thread.
     read: BTreeMap<u32, (Instant, BTreeMap<u32, Instant>)>,
 }
@@ -85,6 +86,7 @@ impl Places {
         Self {
             root,
             launcher: launcher.map(str::to_owned),
+            allotted: variable("SLURM_CPUS_ON_NODE").and_then(|count| count.trim().parse().ok()),
             read: BTreeMap::new(),
         }
     }
@@ -95,18 +97,22 @@ impl Places {
         let is_first = !self.read.contains_key(&process.0);
         let (last, threads) = self.read.entry(process.0).or_insert_with(|| (now, BTreeMap::new()));
         let is_due = |at: &Instant| now.duration_since(*at) >= Self::INTERVAL;
-        let due = tids
-            .iter()
-            .take(MAX_THREADS)
-            .filter(|tid| threads.get(tid).is_none_or(is_due));
-        let due: Vec<u32> = due.copied().collect();
+        let due = tids.iter().filter(|tid| threads.get(tid).is_none_or(is_due));
+        let due: Vec<u32> = due.take(MAX_THREADS).copied().collect();
         if due.is_empty() && !is_first && !is_due(last) {
             return None;
         }
         *last = now;
         threads.extend(due.iter().map(|tid| (*tid, now)));
-        let mut binding = binding::process(Path::new("/"), pid, &due, boottime())?;
+        let Some(mut binding) = binding::process(Path::new("/"), pid, &due, boottime()) else {
+            // The next reading is the first one.
+            if is_first {
+                self.read.remove(&process.0);
+            }
+            return None;
+        };
         binding.launcher.clone_from(&self.launcher);
+        binding.allotted = self.allotted;
         binding.node = is_first.then(|| Box::new(binding::node(&self.root)));
         Some(binding)
     }

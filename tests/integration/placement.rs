@@ -29,8 +29,8 @@ impl Drop for Job {
 }
 
 impl Job {
-    /// Starts them on these CPUs, and these GPUs; the GPUs are at NUMA nodes 0 and 1.
-    fn start(rig: &Rig, name: &str, cpus: [u32; 2], gpus: [u32; 2]) -> Self {
+    /// Starts them on these CPUs, and these GPUs if they are to choose; the GPUs are at NUMA nodes 0 and 1.
+    fn start(rig: &Rig, name: &str, cpus: [u32; 2], gpus: Option<[u32; 2]>) -> Self {
         let rig = rig.on(&[("EMULATED_GPU_COUNT", "2"), ("EMULATED_GPU_NUMA", "0,1")]);
         let place = place(&format!("placement-{name}"));
         let mut job = Self {
@@ -63,7 +63,7 @@ impl Job {
             }
             bound
                 .env("PMIX_NAMESPACE", job.name())
-                .env("ROCR_VISIBLE_DEVICES", gpus[at].to_string())
+                .envs(gpus.map(|gpus| ("ROCR_VISIBLE_DEVICES", gpus[at].to_string())))
                 .env("XDG_STATE_HOME", job.place.join("state"))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
@@ -157,7 +157,7 @@ fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
     let Some(rig) = rig() else { return };
     let Some(cpus) = two_halves() else { return };
     // Each near its GPU.
-    let job = Job::start(rig, "near", cpus, [0, 1]);
+    let job = Job::start(rig, "near", cpus, Some([0, 1]));
     let answer = job.answer();
     assert_eq!(values(&answer, "Rank"), [0, 1]);
     assert_eq!(values(&answer, "CPUs"), [&cpus[0].to_string(), &cpus[1].to_string()]);
@@ -193,7 +193,7 @@ fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
     );
 
     // Each at the other's.
-    let job = Job::start(rig, "far", [cpus[1], cpus[0]], [0, 1]);
+    let job = Job::start(rig, "far", [cpus[1], cpus[0]], Some([0, 1]));
     let answer = job.answer();
     assert_eq!(
         values(&answer, "Verdict"),
@@ -215,7 +215,7 @@ fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
 fn ranks_that_share_a_gpu_and_a_core_are_found() {
     let Some(rig) = rig() else { return };
     let Some(cpus) = two_halves() else { return };
-    let job = Job::start(rig, "shared", [cpus[0], cpus[0]], [0, 0]);
+    let job = Job::start(rig, "shared", [cpus[0], cpus[0]], None);
     let answer = job.answer();
     let verdicts = values(&answer, "Verdict");
     // Whether the machine tells its cores decides the second.

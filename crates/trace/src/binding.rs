@@ -79,7 +79,10 @@ impl CpuSet {
 
     /// Whether both have one.
     pub fn meets(&self, other: &Self) -> bool {
-        self.0.iter().any(|a| other.0.iter().any(|b| a.0 <= b.1 && b.0 <= a.1))
+        self.0.iter().any(|(first, last)| {
+            let next = other.0.partition_point(|known| known.1 < *first);
+            other.0.get(next).is_some_and(|known| known.0 <= *last)
+        })
     }
 
     /// The CPUs, in order.
@@ -228,6 +231,10 @@ pub struct Binding {
     pub memory: CpuSet,
     /// Threads that were read this time.
     pub threads: Vec<Thread>,
+    /// CPUs that its control group may use; none if that is not known.
+    pub available: CpuSet,
+    /// Number of CPUs of the node that the scheduler gave to the job, if it says so.
+    pub allotted: Option<u64>,
     /// Cores that its control group lets it use at a time, if limited.
     pub quota: Option<f64>,
     /// Variables that limit the visible GPUs, and their values.

@@ -8,7 +8,7 @@ use crate::bindings::Seen;
 use crate::lane::LaneKey;
 use crate::snapshot::Snapshot;
 use roctop_trace::binding::{CpuSet, Device, Node};
-use roctop_trace::item::{ProcessId, ThreadId};
+use roctop_trace::item::{AgentKind, ProcessId, ThreadId};
 use roctop_trace::units;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,10 @@ pub struct Place {
     pub allowed: CpuSet,
     /// NUMA nodes that it may take memory from.
     pub memory: CpuSet,
+    /// CPUs that its control group may use; none if that is not known.
+    pub available: CpuSet,
+    /// Number of CPUs of the node that the scheduler gave to the job, if it says so.
+    pub allotted: Option<u64>,
     /// Cores that its control group lets it use, if limited.
     pub quota: Option<f64>,
     /// Whether it is in a container.
@@ -47,12 +51,27 @@ pub struct Place {
     pub visible: Vec<(String, String)>,
     /// Who started it as one of several.
     pub launcher: Option<String>,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    /// GPUs that its run-time shows to it.
+    pub seen: Vec<SeenGpu>,
     /// GPUs that it ran kernels on: their nodes in the driver's topology.
     pub gpus: Vec<u32>,
     /// Median time from a launch to its kernel, ns: of the latest launches.
     pub delay: Option<u64>,
     /// What the node has.
     pub node: Node,
+}
+
+/// A GPU that a run-time shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenGpu {
+    /// Its node in the driver's topology.
+    pub node: u32,
+    /// Instruction set.
+    pub name: String,
+    /// Compute units.
+    pub units: u32,
 }
 
 /// What is wrong.
@@ -169,6 +188,8 @@ pub fn places(snap: &Snapshot) -> Vec<Place> {
             .map(|(_, seen)| seen.clone());
         let agents = snap.values.agents.iter().filter(|agent| agent.dispatches > 0);
         let agents = agents.filter_map(|row| snap.names.agent(row.id));
+        let shown = snap.names.agents().iter();
+        let shown = shown.filter(|agent| agent.process == process.id && agent.kind == AgentKind::Gpu);
         let delay = delays.get_mut(&process.id.0).and_then(|delays| {
             let middle = delays.len() / 2;
             (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
@@ -181,10 +202,20 @@ pub fn places(snap: &Snapshot) -> Vec<Place> {
             threads: threads.collect(),
             allowed: bound.last.allowed.clone(),
             memory: bound.last.memory.clone(),
+            available: bound.last.available.clone(),
+            allotted: bound.last.allotted,
             quota: bound.last.quota,
             is_contained: bound.last.is_contained,
             visible: bound.last.visible.clone(),
             launcher: bound.last.launcher.clone(),
+            has_ended: row.exit.is_some(),
+            seen: shown
+                .map(|agent| SeenGpu {
+                    node: agent.node,
+                    name: agent.name.to_string(),
+                    units: agent.compute_units,
+                })
+                .collect(),
             gpus: agents
                 .filter(|agent| agent.process == process.id)
                 .map(|agent| agent.node)
@@ -229,27 +260,60 @@ fn names(places: &[Place], of: &[usize]) -> String {
     format!("rank{} {}", if ranks.len() == 1 { "" } else { "s" }, list(&ranks))
 }
 
-/// Of ranks: a GPU that several run kernels on, unless there are more ranks than GPUs.
+/// The ranks of a node, one place each: of several processes of a rank one that lives and ran kernels.
+fn ranks(places: &[Place], of: &[usize]) -> Vec<usize> {
+    let mut best: BTreeMap<u32, usize> = BTreeMap::new();
+    let worth = |at: usize| (!places[at].has_ended, !places[at].gpus.is_empty(), places[at].pid);
+    for &at in of {
+        let Some(rank) = places[at].rank else { continue };
+        let known = best.entry(rank).or_insert(at);
+        if worth(at) > worth(*known) {
+            *known = at;
+        }
+    }
+    best.into_values().collect()
+}
+
+/// Variables by which HIP shows fewer GPUs than the run-time below it.
+const HIP_VISIBLE: [&str; 3] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"];
+
+/// Number of GPUs that HIP's variables show to each of these ranks, if they show the same to all.
+fn shown_by_hip(places: &[Place], ranks: &[usize]) -> Option<usize> {
+    let shown = |at: usize| -> Option<BTreeSet<String>> {
+        let mut own = places[at].visible.iter();
+        let (_, value) = own.find(|(name, _)| HIP_VISIBLE.contains(&name.as_str()))?;
+        Some(value.split(',').map(|word| word.trim().to_owned()).collect())
+    };
+    let first = shown(*ranks.first()?)?;
+    let is_same = ranks.iter().all(|at| shown(*at).as_ref() == Some(&first));
+    is_same.then_some(first.len())
+}
+
+/// Of ranks: a GPU that several run kernels on, while one of the same kind that a rank sees has none. More ranks than GPUs are
+/// asked for.
 fn shared_gpus(places: &[Place], of: &[usize]) -> Vec<Verdict> {
-    let ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
+    let ranks = ranks(places, of);
     let mut by_gpu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for at in &ranks {
         for gpu in &places[*at].gpus {
             by_gpu.entry(*gpu).or_default().push(*at);
         }
     }
-    let Some(node) = ranks.first().map(|at| &places[*at].node) else {
-        return Vec::new();
-    };
     let working = ranks.iter().filter(|at| !places[**at].gpus.is_empty()).count();
-    let is_asked_for = working > node.gpus.len();
-    let free = node.gpus.iter().filter(|gpu| !by_gpu.contains_key(&gpu.node)).count();
-    if is_asked_for || free == 0 {
-        return Vec::new();
-    }
+    let shown = shown_by_hip(places, &ranks).unwrap_or(usize::MAX);
+    let seen = ranks.iter().flat_map(|at| &places[*at].seen);
+    let seen: BTreeMap<u32, &SeenGpu> = seen.map(|gpu| (gpu.node, gpu)).collect();
     let shared = by_gpu.iter().filter(|(_, of)| of.len() > 1);
     let verdict = |(gpu, of): (&u32, &Vec<usize>)| {
-        let device = node.gpus.iter().find(|device| device.node == *gpu)?;
+        let own = seen.get(gpu)?;
+        let is_alike = |other: &&&SeenGpu| (&other.name, other.units) == (&own.name, own.units);
+        let count = seen.values().filter(is_alike).count().min(shown);
+        let used = seen.values().filter(is_alike).filter(|other| by_gpu.contains_key(&other.node));
+        let free = count.saturating_sub(used.count());
+        if working > count || free == 0 {
+            return None;
+        }
+        let device = places[of[0]].node.gpus.iter().find(|device| device.node == *gpu)?;
         let were = if free == 1 {
             "GPU has no kernels"
         } else {
@@ -277,7 +341,8 @@ fn one_gpu_each(place: &Place) -> String {
 fn far_from_gpu(places: &[Place], of: &[usize]) -> Vec<Verdict> {
     let mut far: Vec<(usize, Vec<u32>, Vec<u32>)> = Vec::new();
     let mut near: Vec<u64> = Vec::new();
-    for &at in of {
+    let lives = of.iter().any(|at| !places[*at].has_ended);
+    for &at in of.iter().filter(|at| !lives || !places[**at].has_ended) {
         let place = &places[at];
         let wanted: Option<BTreeSet<u32>> = place.devices().map(|gpu| gpu.numa).collect();
         let wanted: Vec<u32> = wanted.unwrap_or_default().into_iter().collect();
@@ -341,11 +406,16 @@ fn near_gpu(places: &[Place], of: &[usize], at: usize) -> Option<String> {
         let mut numas = place.devices().map(|gpu| gpu.numa);
         let numa = numas.next()??;
         numas.all(|other| other == Some(numa)).then_some(())?;
-        Some((numa, place.node.cpus_of(numa)?.clone()))
+        let all = place.node.cpus_of(numa)?;
+        let own = if place.available.is_empty() {
+            all.clone()
+        } else {
+            all.and(&place.available)
+        };
+        (!own.is_empty()).then_some((numa, own))
     };
     let (numa, own) = cpus(place)?;
-    let mut ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
-    ranks.sort_by_key(|at| places[*at].rank);
+    let ranks = ranks(places, of);
     let masks: Option<Vec<CpuSet>> = ranks.iter().map(|at| Some(cpus(&places[*at])?.1)).collect();
     let masks = masks.filter(|masks| masks.len() > 1);
     Some(match (place.launcher.as_deref(), masks) {
@@ -374,7 +444,7 @@ fn near_gpu(places: &[Place], of: &[usize], at: usize) -> Option<String> {
 
 /// Of ranks: there are more than the cores that their threads may use, and cores that no rank may use.
 fn crowded(places: &[Place], of: &[usize]) -> Option<Verdict> {
-    let ranks: Vec<usize> = of.iter().copied().filter(|at| places[*at].rank.is_some()).collect();
+    let ranks = ranks(places, of);
     let node = &places[*ranks.first()?].node;
     if node.cores.is_empty() || ranks.len() > MAX_RANKS {
         return None;
@@ -392,7 +462,7 @@ fn crowded(places: &[Place], of: &[usize]) -> Option<Verdict> {
         return None;
     }
     let used: BTreeSet<usize> = cores.iter().flatten().copied().collect();
-    let free = node.cores.len() - used.len();
+    let free = free_cores(places, &ranks, &used);
     let without = unmatched(&cores, node.cores.len());
     if without.is_empty() || free == 0 {
         return None;
@@ -421,9 +491,27 @@ fn crowded(places: &[Place], of: &[usize]) -> Option<Verdict> {
             shared.len(),
             if free == 1 { " is" } else { "s are" }
         ),
-        remedy: Some(own_cores(&places[group[0]], ranks.len(), node)),
+        remedy: Some(own_cores(&places[group[0]], (used.len() + free) / ranks.len().max(1))),
         of: group,
     })
+}
+
+/// Number of cores that the ranks' job may use and no rank does. Cores of the node may be another job's: what the control groups may
+/// not use is not free, and nothing is if the ranks have all that the scheduler gave.
+fn free_cores(places: &[Place], ranks: &[usize], used: &BTreeSet<usize>) -> usize {
+    let of = || ranks.iter().map(|at| &places[*at]);
+    let node = &places[ranks[0]].node;
+    if of().any(|place| place.available.is_empty()) {
+        return 0;
+    }
+    let available = of().fold(CpuSet::default(), |all, place| all.or(&place.available));
+    let cores = node.cores.iter().enumerate();
+    let is_free = |(number, core): &(usize, &CpuSet)| !used.contains(number) && core.meets(&available);
+    let free = cores.filter(is_free).count();
+    let threads = node.cores.iter().map(CpuSet::count).max().unwrap_or(1).max(1);
+    let given = of().filter_map(|place| place.allotted).max();
+    let given = given.map_or(u64::MAX, |cpus| cpus / threads);
+    free.min(usize::try_from(given.saturating_sub(used.len() as u64)).unwrap_or(usize::MAX))
 }
 
 /// What the delay is on crowded cores, if it is greater than elsewhere.
@@ -450,8 +538,8 @@ fn slowest_delay(places: &[Place], ranks: &[usize], group: &[usize]) -> String {
     }
 }
 
-fn own_cores(place: &Place, ranks: usize, node: &Node) -> String {
-    let each = (node.cores.len() / ranks.max(1)).max(1);
+fn own_cores(place: &Place, each: usize) -> String {
+    let each = each.max(1);
     match place.launcher.as_deref() {
         Some("Slurm") => format!("srun --cpus-per-task={each} --cpu-bind=cores"),
         Some("Open MPI") => format!("mpirun --map-by slot:PE={each} --bind-to core"),
@@ -634,6 +722,18 @@ mod tests {
             }],
             allowed: set(cpus),
             memory: set("0-3"),
+            available: node.online.clone(),
+            allotted: None,
+            has_ended: false,
+            seen: node
+                .gpus
+                .iter()
+                .map(|gpu| SeenGpu {
+                    node: gpu.node,
+                    name: "gfx90a".into(),
+                    units: 110,
+                })
+                .collect(),
             quota: None,
             is_contained: false,
             visible: Vec::new(),
@@ -745,6 +845,31 @@ mod tests {
         // More ranks than GPUs: it is asked for.
         let many: Vec<Place> = (0..5).map(|at| rank(at, &(48 + at).to_string(), &[0], &node)).collect();
         assert_eq!(said(&many), []);
+        // Nor where one variable shows this GPU alone to all.
+        let mut hidden = places.clone();
+        for place in &mut hidden {
+            place.visible = vec![("HIP_VISIBLE_DEVICES".into(), "0,2".into())];
+        }
+        hidden[1].visible[0].1 = "2, 0".into();
+        assert_eq!(said(&hidden), []);
+        hidden[0].visible.clear();
+        assert_eq!(said(&hidden).len(), 1);
+        // Nor where no rank sees another, or only one of another kind, as an integrated one.
+        let mut hidden = places.clone();
+        for place in &mut hidden {
+            place.seen.retain(|gpu| [node.gpus[0].node, node.gpus[2].node].contains(&gpu.node));
+        }
+        assert_eq!(said(&hidden), []);
+        let mut kinds = places.clone();
+        for place in &mut kinds {
+            place.seen[1].name = "gfx1036".into();
+            place.seen[3].units = 2;
+        }
+        assert_eq!(said(&kinds), []);
+        // Two processes of one rank share nothing: a helper, or one after the other.
+        let mut one = places.clone();
+        one[1].rank = Some(0);
+        assert_eq!(said(&one), []);
         // Processes that are no ranks may do as they like.
         let mut processes = places.clone();
         for place in &mut processes {
@@ -771,6 +896,25 @@ mod tests {
         let mut slow = crowd.clone();
         slow[..3].iter_mut().for_each(|place| place.delay = Some(40_000));
         assert!(sentences(&slow)[0].contains(": launch delay p50 ≈ 40.0 µs against ≈ 9.00 µs of the other ranks |"));
+        // Other cores are not the job's: by the control group, or by what the scheduler gave.
+        let mut others = crowd.clone();
+        for place in &mut others {
+            place.available = set("0-1,4,8-9,12");
+        }
+        assert_eq!(said(&others), []);
+        others[0].available = set("0-7");
+        assert!(sentences(&others)[0].contains("and 5 cores are free"));
+        let mut others = crowd.clone();
+        for place in &mut others {
+            place.allotted = Some(7);
+        }
+        assert_eq!(said(&others), []);
+        others[0].allotted = Some(12);
+        assert!(sentences(&others)[0].contains("and 3 cores are free"));
+        // Nor is a core free where it is not known what the job may use.
+        let mut others = crowd.clone();
+        others[2].available = CpuSet::default();
+        assert_eq!(said(&others), []);
         // Each gets one, though one rank must leave its first choice.
         assert_eq!(said(&[place(0, "0-1"), place(1, "0"), place(2, "0-2")]), []);
         // All cores are allowed to somebody: there is nothing better.

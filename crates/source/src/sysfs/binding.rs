@@ -223,6 +223,8 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
         allowed: set(&status, "Cpus_allowed_list").unwrap_or_default(),
         memory: set(&status, "Mems_allowed_list").unwrap_or_default(),
         threads: tids.iter().filter_map(thread).collect(),
+        available: available(root, &groups),
+        allotted: None,
         quota: quota(root, &groups),
         visible: visible(&process.join("environ")),
         launcher: None,
@@ -256,6 +258,34 @@ fn visible(environ: &Path) -> Vec<(String, String)> {
     variables
 }
 
+/// CPUs that the control group of a process may use: as the nearest group says that is seen here.
+fn available(root: &Path, groups: &str) -> CpuSet {
+    let hierarchies = group_paths(groups).filter_map(|(controllers, path)| {
+        let (hierarchy, file) = match controllers {
+            "" => ("", "cpuset.cpus.effective"),
+            _ if controllers.split(',').any(|name| name == "cpuset") => ("cpuset", "cpuset.effective_cpus"),
+            _ => return None,
+        };
+        let root = root.join("sys/fs/cgroup").join(hierarchy);
+        path.ancestors()
+            .find_map(|above| CpuSet::parse(&text(&root.join(above).join(file))?))
+    });
+    let mut known = hierarchies.filter(|cpus| !cpus.is_empty());
+    let first = known.next().unwrap_or_default();
+    known.fold(first, |both, next| both.and(&next))
+}
+
+/// Controllers and path of each hierarchy of control groups; none for the second version.
+fn group_paths(groups: &str) -> impl Iterator<Item = (&str, &Path)> {
+    groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let path = Path::new(path.trim_start_matches('/'));
+        let is_inside = !path.components().any(|part| part == std::path::Component::ParentDir);
+        is_inside.then_some((controllers, path))
+    })
+}
+
 /// Cores that the control groups of a process, and those above, let it use at a time.
 fn quota(root: &Path, groups: &str) -> Option<f64> {
     let mut least: Option<f64> = None;
@@ -266,15 +296,7 @@ fn quota(root: &Path, groups: &str) -> Option<f64> {
             (a, b) => a.or(b),
         };
     };
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let path = Path::new(path.trim_start_matches('/'));
-        if path.components().any(|part| part == std::path::Component::ParentDir) {
-            continue;
-        }
+    for (controllers, path) in group_paths(groups) {
         for above in path.ancestors() {
             if controllers.is_empty() {
                 limit(text(&root.join("sys/fs/cgroup").join(above).join("cpu.max")).and_then(|text| cpu_max(&text)));
@@ -568,6 +590,8 @@ mod tests {
         tree.put("proc/9/cgroup", "0::/user.slice/docker-1\n");
         tree.put("sys/fs/cgroup/user.slice/docker-1/cpu.max", "max 100000\n");
         tree.put("sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n");
+        tree.put("sys/fs/cgroup/user.slice/cpuset.cpus.effective", "0-3\n");
+        tree.put("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
         tree.put(
             "proc/9/environ",
             "SECRET=1\0ROCR_VISIBLE_DEVICES=3\0HIP_VISIBLE_DEVICES=\u{1b}[1m\0X\0",
@@ -584,6 +608,7 @@ mod tests {
             .collect();
         assert_eq!(threads, [(10, "4".to_owned(), Some(4))]);
         assert_eq!((read.quota, read.is_contained), (Some(2.5), true));
+        assert_eq!(read.available.to_string(), "0-3");
         assert_eq!(read.visible, [("ROCR_VISIBLE_DEVICES".to_owned(), "3".to_owned())]);
         assert_eq!(process(&tree.0, 8, &[], 5), None);
         // Version 1, with a path that leads outside.
@@ -592,6 +617,10 @@ mod tests {
         tree.put("sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
         tree.put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n");
         tree.put("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-        assert_eq!(process(&tree.0, 9, &[], 5).unwrap().quota, Some(0.5));
+        let read = process(&tree.0, 9, &[], 5).unwrap();
+        assert_eq!((read.quota, read.available.is_empty()), (Some(0.5), true));
+        tree.put("proc/9/cgroup", "5:cpuset:/job\n");
+        tree.put("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,4\n");
+        assert_eq!(process(&tree.0, 9, &[], 5).unwrap().available.to_string(), "2,4");
     }
 }

@@ -13,6 +13,7 @@ use roctop_model::analysis::overhead::Overhead;
 use roctop_model::gauges::{History, SECONDS};
 use roctop_model::snapshot::ProcessRow;
 use roctop_model::{Lane, LaneKey};
+use roctop_trace::binding::CpuSet;
 use roctop_trace::item::ProcessId;
 use roctop_trace::units;
 
@@ -59,10 +60,48 @@ fn gpus(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, process: Process
     };
     let lanes = || scene.snap.lanes.iter().map(|lane| &**lane).filter(is_own);
     let many = lanes().count();
-    let below = canvas.headed(area, &format!("busy GPUs of {many}"));
+    let mut numas: Vec<u32> = Vec::new();
+    if let Some(node) = scene
+        .snap
+        .values
+        .bindings
+        .of(process)
+        .and_then(|bound| bound.node.as_ref())
+    {
+        let own = lanes().filter_map(|lane| match lane.key {
+            LaneKey::Agent(id) => names.agent(id).map(|agent| agent.node),
+            _ => None,
+        });
+        let devices = own.filter_map(|own| node.gpus.iter().find(|gpu| gpu.node == own));
+        numas.extend(devices.filter_map(|gpu| gpu.numa));
+    }
+    let at = at_numas(numas);
+    let below = canvas.headed(area, &format!("busy GPUs of {many}{at}"));
     if many > 0 {
         activity::draw(canvas, below, scene, lanes(), &activity::number, Role::GaugeHigh);
     }
+}
+
+/// ` at NUMA node 0-1`; nothing if none is known.
+fn at_numas(numas: Vec<u32>) -> String {
+    if numas.is_empty() {
+        return String::new();
+    }
+    format!(" at NUMA node {}", CpuSet::of(numas))
+}
+
+/// The CPUs that its threads may use, and their NUMA nodes; nothing if they were not read.
+fn cpus(scene: &Scene<'_>, process: ProcessId) -> String {
+    let Some(bound) = scene.snap.values.bindings.of(process) else {
+        return String::new();
+    };
+    let threads = bound.threads.values();
+    let cpus = threads.fold(CpuSet::default(), |all, seen| all.or(&seen.allowed));
+    let numas = bound.node.as_ref().map_or_else(Vec::new, |node| node.numas_of(&cpus));
+    if cpus.is_empty() {
+        return String::new();
+    }
+    format!(", on CPUs {cpus}{}", at_numas(numas))
 }
 
 /// Its threads by their time in calls, each with its last minute.
@@ -76,8 +115,9 @@ fn threads(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, process: Proc
     });
     rows.sort_by_key(|row| (std::cmp::Reverse(row.numbers.total), row.id));
     let text = format!(
-        "{} in API calls, share of time",
-        units::counted(rows.len() as u64, "thread", "threads")
+        "{} in API calls, share of time{}",
+        units::counted(rows.len() as u64, "thread", "threads"),
+        cpus(scene, process)
     );
     let below = canvas.headed(area, &text);
     let span = activity::stretch(snap);
