@@ -42,6 +42,9 @@ impl Status {
 /// Number that marks a check as undecided, because its process waited for a CPU instead of running.
 pub(super) const MACHINE_WAS_BUSY: &str = "machine_was_busy";
 
+/// End of the sentence about a process that the driver holds.
+const UNKILLED: &str = "it cannot even be killed";
+
 /// Least share of a check's time for which its threads waited for a CPU on a busy machine.
 const BUSY_SHARE: f64 = 0.2;
 
@@ -115,6 +118,22 @@ impl Check {
             status: Status::Note,
             text: format!("undecided: {}, but the machine was busy", self.text),
             ..self.number(MACHINE_WAS_BUSY, 1.0)
+        }
+    }
+
+    /// The same, undecided if it only was not over in time where the first check found the GPU or the host busy: a slow GPU
+    /// takes as long.
+    pub(super) fn undecided_if_slow(self, was_busy: bool) -> Self {
+        if !was_busy || !self.has_hung || self.status != Status::Bad || self.text.ends_with(UNKILLED) {
+            return self;
+        }
+        Self {
+            status: Status::Note,
+            text: format!(
+                "undecided: {}, and D1 found the GPU or the host slow or busy; --seconds 300 gives it more time",
+                self.text
+            ),
+            ..self
         }
     }
 
@@ -207,11 +226,7 @@ fn understood(printed: &[u8], status: Option<ExitStatus>, limit: Option<Duration
     let text = String::from_utf8_lossy(printed);
     let line = text.lines().find(|line| line.starts_with("{\"check\":"));
     if let Some(limit) = limit {
-        let ended = if status.is_some() {
-            "killed"
-        } else {
-            "it cannot even be killed"
-        };
+        let ended = if status.is_some() { "killed" } else { UNKILLED };
         let mut check = Check::found(
             Status::Bad,
             format!("hangs: no end after {:.1} s; {ended}", limit.as_secs_f64()),

@@ -114,7 +114,7 @@ pub(super) fn level(checks: &[Check], machine: &Machine) -> (Level, String) {
 }
 
 /// Whether the GPU or the host was busy at the first check.
-fn was_busy(checks: &[Check]) -> bool {
+pub(super) fn was_busy(checks: &[Check]) -> bool {
     checks
         .iter()
         .any(|check| check.id == "D1" && check.status == Status::Note)
@@ -124,7 +124,7 @@ fn was_busy(checks: &[Check]) -> bool {
 fn level_of_failure(check: &Check, was_busy: bool) -> Option<Level> {
     // A queue that stands still says nothing of signals where the GPU was busy before.
     let stands = check.get("stood_still") > 0.0 && !was_busy;
-    if check.status != Status::Bad && !stands {
+    if check.status != Status::Bad && !check.has_hung && !stands {
         return None;
     }
     level_of(check)
@@ -164,11 +164,13 @@ fn undecided(checks: &[Check]) -> String {
         ids.dedup();
         ids.join(", ")
     };
-    let alone = |check: &Check| check.id == "D9" && is_alone(check) && check.status == Status::Bad;
+    let is_hip_alone = |check: &Check| check.id == "D9" && is_alone(check);
+    let alone = |check: &Check| is_hip_alone(check) && check.status == Status::Bad;
     let missing = |check: &Check| check.is_out_of_time && ["D2", "D3", "D5", "D9"].contains(&check.id.as_str());
     let timed_out = |check: &Check| {
         let level = level_of_failure(check, was_busy);
-        check.has_hung && (check.id == "D1" || level.is_some_and(|level| !is_evidence(check, level, was_busy)))
+        let is_needed = check.id == "D1" || is_hip_alone(check) && check.status != Status::Bad;
+        check.has_hung && (is_needed || level.is_some_and(|level| !is_evidence(check, level, was_busy)))
     };
     let busy = |check: &Check| level_of(check).is_some() && check.get(MACHINE_WAS_BUSY) > 0.0;
     let reasons = [
@@ -312,6 +314,30 @@ mod tests {
         assert_eq!(verdict(&[sound, hung("D2", 0.0), hung("D9", 2.0)]).0, Some(2));
         assert_eq!(verdict(&[check("D1", Status::Note), hung("D2", 0.0)]).0, None);
         assert_eq!(verdict(&[hung("D1", 0.0)]).0, None);
+    }
+
+    #[test]
+    fn a_slow_gpu_decides_nothing_and_is_not_bad() {
+        let alone = Check {
+            has_hung: true,
+            ..check("D9", Status::Bad)
+        };
+        let on = |first: Status, late: Check| {
+            let was_busy = was_busy(&[check("D1", first)]);
+            [check("D1", first), late.undecided_if_slow(was_busy)]
+        };
+        for late in [hung("D8", 0.0), hung("D2", 0.0), alone.clone(), hung("D9", 4.0)] {
+            let checks = on(Status::Note, late.clone());
+            assert!(checks.iter().all(|check| check.status != Status::Bad), "{checks:?}");
+            let (level, text) = verdict(&checks);
+            assert!(
+                late.id == "D8" || level.is_none() && text.contains("timed out"),
+                "{text}"
+            );
+            // On a GPU that is not slow it is what it was.
+            assert_eq!(on(Status::Ok, late.clone())[1].text, late.text);
+            assert_eq!(on(Status::Ok, late)[1].status, Status::Bad);
+        }
     }
 
     #[test]
