@@ -158,7 +158,7 @@ impl Asking<'_> {
         let Some(asked) = asked else { return };
         self.answer.window.span = asked;
         let counted = match self.question.verb {
-            Verb::Top(Top::Calls) if self.question.filter.is_empty() => Counted::Calls,
+            Verb::Top(Top::Calls | Top::Mpi) if self.question.filter.is_empty() => Counted::Calls,
             _ => Counted::All,
         };
         let narrowed = self.snap.narrowed(asked, counted, source.most);
@@ -260,7 +260,7 @@ impl Asking<'_> {
     fn top(&mut self, top: Top) -> Result<(), Error> {
         let pane = match top {
             Top::Kernels => Pane::Kernels,
-            Top::Calls => Pane::Operations,
+            Top::Calls | Top::Mpi => Pane::Operations,
             Top::Copies => Pane::Routes,
             Top::Markers | Top::Ranges => Pane::Markers,
             Top::Processes => Pane::Processes,
@@ -280,12 +280,14 @@ impl Asking<'_> {
             self.list(pane, &[], &|row| {
                 row.cells.get(at).is_some_and(|total| *total != Cell::None)
             });
+        } else if top == Top::Mpi {
+            status::mpi(self);
         } else {
             self.list(pane, &[], &|_| true);
         }
         let kind = match top {
             Top::Kernels => Some(Kind::Kernels),
-            Top::Calls => Some(Kind::Calls),
+            Top::Calls | Top::Mpi => Some(Kind::Calls),
             Top::Copies => Some(Kind::Copies),
             Top::Markers | Top::Ranges => Some(Kind::Ranges),
             Top::Processes | Top::Collectives | Top::Sites => None,

@@ -5,6 +5,7 @@ use crate::kit::directory::place;
 use crate::kit::table::Table;
 use rusqlite::Connection;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -257,6 +258,38 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     );
     assert!(row("MPI_Init")["bytes"].is_null());
     assert!(summary["mpi"][0]["time_ns"].as_u64().unwrap() > 0);
+    // An answer has the sums of the file's rows.
+    let answer = roctop(&place, &["ask", "rec", "top mpi", "--format", "json"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let mut sums: BTreeMap<&str, (u64, u64, u64, u64)> = BTreeMap::new();
+    let times = ["Start_Timestamp", "End_Timestamp"].map(|name| calls.column(name));
+    for at in 0..found {
+        let [begin, end] = times.each_ref().map(|column| column[at].parse::<u64>().unwrap());
+        let sum = sums.entry(columns[0][at]).or_default();
+        (sum.0, sum.1) = (sum.0 + 1, sum.1 + end - begin);
+        if let Ok(bytes) = columns[4][at].parse::<u64>() {
+            (sum.2, sum.3) = (sum.2 + bytes, sum.3 + 1);
+        }
+    }
+    let rows = answer["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), sums.len());
+    for row in rows {
+        let values = &row["values"];
+        let (count, time, bytes, sized) = sums[values["Function"].as_str().unwrap()];
+        assert_eq!(
+            (values["Calls"].as_u64(), values["Total_ns"].as_u64()),
+            (Some(count), Some(time))
+        );
+        assert_eq!(values["Bytes"].as_u64(), (sized > 0).then_some(bytes), "{row}");
+        assert_eq!(values["Calls_with_Bytes"].as_u64(), Some(sized));
+    }
+    let notes = answer["notes"].as_array().unwrap();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.as_str().unwrap().ends_with("of the time in MPI")),
+        "{notes:?}"
+    );
     let table = roctop(&place, &["summary", "rec"]);
     assert!(
         table.contains("BYTES  MPI\n") && table.contains("% of the time in MPI"),

@@ -56,7 +56,9 @@ impl Plan {
         let is_own_group = by.is_some_and(|by| OWN_GROUPS.contains(&by.value.as_str()));
         let is_sum = match question.verb {
             Verb::Top(Top::Kernels) => !is_own_group,
-            Verb::Top(Top::Calls | Top::Copies | Top::Markers | Top::Ranges | Top::Sites) | Verb::Errors => true,
+            Verb::Top(Top::Calls | Top::Mpi | Top::Copies | Top::Markers | Top::Ranges | Top::Sites) | Verb::Errors => {
+                true
+            }
             _ => false,
         };
         let is_sum = is_sum && !is_by_rank;

@@ -48,6 +48,7 @@ words! {
         Ranges "ranges" "ROC-TX ranges by total time, with the GPU work in them."
         Processes "processes" "Processes by number of records."
         Collectives "collectives" "Collectives of RCCL by skew."
+        Mpi "mpi" "Functions of MPI by total time, with bytes."
         Sites "sites" "Call paths that launch, by GPU time, with file and line."
     }
 }
@@ -193,7 +194,7 @@ impl Verb {
     /// Why it cannot be about a stretch of time; `None` if it can.
     const fn without_time(self) -> Option<&'static str> {
         match self {
-            Self::Top(Top::Kernels | Top::Calls | Top::Copies | Top::Markers | Top::Ranges)
+            Self::Top(Top::Kernels | Top::Calls | Top::Copies | Top::Markers | Top::Ranges | Top::Mpi)
             | Self::Slowest(_)
             | Self::Gaps
             | Self::Steps

@@ -116,16 +116,17 @@ fn notes(snapshot: &Snapshot) -> Vec<(&str, Vec<u32>)> {
 }
 
 /// Time in MPI of a process, the sum of its threads.
-struct MpiShare {
+pub struct MpiShare {
     /// `rank 3`, or the process.
-    label: String,
-    nanos: u64,
-    /// Of the run's time, 0 to 1.
-    share: f64,
+    pub label: String,
+    /// Time, ns.
+    pub nanos: u64,
+    /// Of the run's time, 0 to 1; more with several threads in MPI at once.
+    pub share: f64,
 }
 
 /// Time in MPI by process, most first.
-fn mpi_shares(snapshot: &Snapshot) -> Vec<MpiShare> {
+pub fn mpi_shares(snapshot: &Snapshot) -> Vec<MpiShare> {
     let mut shares: Vec<MpiShare> = Vec::new();
     for row in &snapshot.values.processes {
         let own = |id| {

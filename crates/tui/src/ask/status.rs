@@ -4,7 +4,8 @@ use super::Asking;
 use crate::Pane;
 use crate::tab::processes;
 use roctop_model::Snapshot;
-use roctop_model::ask::{Cell, Order, Row, Unit};
+use roctop_model::ask::{Cell, Id, Order, Row, Unit};
+use roctop_model::report::summary::{MpiShare, mpi_shares};
 use roctop_model::snapshot;
 use roctop_trace::item::OperationId;
 use roctop_trace::units;
@@ -54,15 +55,46 @@ pub(super) fn errors(asking: &mut Asking<'_>) {
             cells.push(last.map_or(Cell::None, |code| Cell::Text(snap.names.error_label(id, code))));
             cells.push(last.map_or(Cell::None, |code| Cell::Number(f64::from(code))));
             Row {
-                id: Some(roctop_model::ask::Id::of_row(
-                    Pane::Operations.word(),
-                    &row.name.0,
-                    row.name.1,
-                )),
+                id: Some(Id::of_row(Pane::Operations.word(), &row.name.0, row.name.1)),
                 cells,
             }
         })
         .collect();
+}
+
+/// Functions of MPI with their bytes, and the share of each process's time.
+pub(super) fn mpi(asking: &mut Asking<'_>) {
+    let limit = asking.question.limit;
+    let snap = asking.snap.clone();
+    let (columns, mut rows, _) = Pane::Operations.list().answer(&asking.scene(), &[], usize::MAX);
+    rows.retain(|row| snap.names.is_mpi(OperationId(row.key as u32)));
+    asking.answer.count = rows.len();
+    asking.answer.columns = columns;
+    asking.order(Pane::Operations);
+    asking.column("Bytes", Unit::Bytes, 1);
+    asking.column("Calls_with_Bytes", Unit::Count, 6);
+    asking.answer.rows = rows
+        .into_iter()
+        .take(limit)
+        .map(|row| {
+            let of = snap
+                .values
+                .api
+                .iter()
+                .find(|known| known.id == OperationId(row.key as u32));
+            let sized = of.filter(|of| of.sized > 0);
+            let mut cells = row.cells;
+            cells.push(sized.map_or(Cell::None, |of| Cell::Number(of.bytes as f64)));
+            cells.push(Cell::Number(of.map_or(0, |of| of.sized) as f64));
+            Row {
+                id: Some(Id::of_row(Pane::Operations.word(), &row.name.0, row.name.1)),
+                cells,
+            }
+        })
+        .collect();
+    for MpiShare { label, share, .. } in mpi_shares(&snap).into_iter().take(MAX_ALERTS) {
+        asking.note(format!("{label}: {:.1} % of the time in MPI", 100.0 * share));
+    }
 }
 
 fn state(snap: &Snapshot) -> String {
