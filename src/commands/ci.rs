@@ -1,5 +1,6 @@
 //! `roctop ci`: is it slower than the baseline?
 
+use super::check::put;
 use super::failure::Failure;
 use super::recordings::{EXCEEDED, Recorded, open_on};
 use crate::cli::usage_error::UsageError;
@@ -15,12 +16,15 @@ use crate::rocprofv3::rocm_release;
 use crate::units;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The exit code where no verdict is possible: `git bisect run` skips such a commit.
 const NO_VERDICT: u8 = 125;
+/// Names that are tried for the directory of the runs.
+const MAX_TRIES: u32 = 1000;
 
 /// `roctop ci`. A failure of roctop's own is no verdict either.
 pub fn ci(options: &Ci) -> u8 {
@@ -30,12 +34,10 @@ pub fn ci(options: &Ci) -> u8 {
     };
     done.unwrap_or_else(|error| {
         let failure = Failure::from(error);
-        if failure != Failure::OutputClosed {
-            say(&failure.to_string());
-        }
+        say(&failure.to_string());
         match failure {
-            Failure::Usage(_) | Failure::OutputClosed => failure.exit_code(),
-            Failure::NotStarted(..) | Failure::Other(_) => NO_VERDICT,
+            Failure::Usage(_) => failure.exit_code(),
+            Failure::NotStarted(..) | Failure::OutputClosed | Failure::Other(_) => NO_VERDICT,
         }
     })
 }
@@ -81,8 +83,9 @@ fn run(options: &cli::CiRun) -> Result<u8> {
     if let Some(before) = before {
         return decide(&before, &after, Vec::new(), &thresholds, &options.report);
     }
-    runs::write_runs(&after, &mut std::io::stdout().lock())?;
-    let failed = exceeded_between(&thresholds, &after, &after)?;
+    let failed = exceeded_between(&thresholds, &after, &after);
+    put(std::io::stdout().lock(), |out| runs::write_runs(&after, out))?;
+    let failed = failed?;
     say_all(&failed);
     Ok(if failed.is_empty() { 0 } else { EXCEEDED })
 }
@@ -94,6 +97,9 @@ fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Op
     let began = Instant::now();
     for number in 1..=options.runs {
         if budget.is_some_and(|budget| began.elapsed() >= budget) {
+            if number == 1 {
+                return Ok(Some("the time of --for was over before the first run".into()));
+            }
             say(&format!("the time of --for is over after {} runs", number - 1));
             break;
         }
@@ -135,13 +141,34 @@ struct Scratch {
 
 impl Scratch {
     fn new(wanted: Option<&Path>) -> Result<Self> {
-        let temporary = || std::env::temp_dir().join(format!("roctop-ci-{}", std::process::id()));
-        let path = wanted.map_or_else(temporary, Path::to_owned);
-        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let Some(path) = wanted else {
+            return Self::below(&std::env::temp_dir());
+        };
+        fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self {
-            path,
-            is_removed: wanted.is_none(),
+            path: path.to_owned(),
+            is_removed: false,
         })
+    }
+
+    /// A new directory that is the user's alone: what others may have put there is not used.
+    fn below(place: &Path) -> Result<Self> {
+        let own = place.join(format!("roctop-ci-{}", std::process::id()));
+        let mut path = own.clone();
+        for number in 1.. {
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number <= MAX_TRIES => {
+                    let mut next = own.clone().into_os_string();
+                    next.push(format!("-{number}"));
+                    path = next.into();
+                }
+                made => {
+                    made.with_context(|| format!("cannot create {}", path.display()))?;
+                    break;
+                }
+            }
+        }
+        Ok(Self { path, is_removed: true })
     }
 }
 
@@ -217,13 +244,15 @@ fn decide(
         }
     }
     let has_conditions = !thresholds.is_empty();
-    runs::write(
-        report.format.into(),
-        [before, after],
-        compared.as_ref().ok_or(&reasons[..]),
-        has_conditions.then_some(&failed[..]),
-        &mut BufWriter::new(std::io::stdout().lock()),
-    )?;
+    put(std::io::stdout().lock(), |out| {
+        runs::write(
+            report.format.into(),
+            [before, after],
+            compared.as_ref().ok_or(&reasons[..]),
+            has_conditions.then_some(&failed[..]),
+            out,
+        )
+    })?;
     let is_worse = match &compared {
         None => return Ok(NO_VERDICT),
         Some(_) if has_conditions => !failed.is_empty(),
@@ -268,4 +297,25 @@ fn here() -> Environment {
     facts.put("CPUs", allowed.map(|list| list.trim().to_owned()));
     facts.put_variables(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn directories_of_runs_are_new_and_private() {
+        let place = std::env::temp_dir().join(format!("roctop-ci-test-{}", std::process::id()));
+        fs::create_dir_all(&place).unwrap();
+        let (first, second) = (Scratch::below(&place).unwrap(), Scratch::below(&place).unwrap());
+        assert_ne!(first.path, second.path);
+        for scratch in [&first, &second] {
+            let mode = fs::metadata(&scratch.path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        drop((first, second));
+        // They are removed with what is in them.
+        fs::remove_dir(&place).unwrap();
+    }
 }

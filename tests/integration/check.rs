@@ -111,6 +111,9 @@ fn what_is_no_trace_ends_with_2() {
         assert_eq!(checked(&file, false).0, Some(2), "{bytes:?}");
     }
     assert_eq!(checked(Path::new("nowhere"), false).0, Some(2));
+    std::fs::write(&file, "[{\"ph\":\"X\"}]").unwrap();
+    let output = roctop(&["check", file.to_str().unwrap(), "--against", "nowhere"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]

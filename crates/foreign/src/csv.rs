@@ -52,7 +52,8 @@ pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally) -> Result<bool, E
     let at = |name: &str| head.iter().position(|known| known == name);
     let (begin, end) = (at("Start_Timestamp"), at("End_Timestamp"));
     let (kernel, function) = (at("Kernel_Name"), at("Function"));
-    let (correlation, dispatch, thread) = (at("Correlation_Id"), at("Dispatch_Id"), at("Thread_Id"));
+    let (correlation, dispatch) = (at("Correlation_Id"), at("Dispatch_Id"));
+    let (process, thread) = (at("Process_Id"), at("Thread_Id"));
     if begin.is_none() || end.is_none() || (kernel.is_none() && function.is_none()) {
         return Err(Error::Unknown);
     }
@@ -68,10 +69,12 @@ pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally) -> Result<bool, E
         let time = |at| number(at).unwrap_or_default() as i64;
         if let Some(kernel) = kernel {
             let name = tally.name(&row[kernel]);
-            tally.kernel(name, time(begin), time(end), number(correlation));
-            tally.dispatch(number(dispatch).unwrap_or_default());
+            // rocprofv3's own files of kernels have no column of it.
+            let process = number(process);
+            tally.kernel(name, [time(begin), time(end)], process, number(correlation));
+            tally.dispatch(process.unwrap_or_default(), number(dispatch).unwrap_or_default());
         } else if let Some(function) = function {
-            let thread = number(thread).unwrap_or_default();
+            let thread = (number(process).unwrap_or_default(), number(thread).unwrap_or_default());
             tally.call(&row[function], thread, time(begin), number(correlation));
         }
     }

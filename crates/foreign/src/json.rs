@@ -12,13 +12,19 @@ use std::marker::PhantomData;
 const MAX_STRING: u64 = 16 << 20;
 /// Maximum number of kernels and functions that a file names.
 const MAX_SYMBOLS: usize = 1 << 18;
+/// Maximum bytes of a text that is kept; no longer names are demangled.
+const MAX_TEXT: usize = 64 << 10;
+/// Maximum bytes of a function's name.
+const MAX_FUNCTION: usize = 128;
 
 /// What is known while a file is read.
 #[derive(Default)]
 struct Found {
     tally: Tally,
     format: Option<Format>,
-    /// Numbers of names, by rocprofv3's number of the kernel.
+    /// The process whose records are read, from 1 on (rocprofv3).
+    process: u64,
+    /// Numbers of names, by rocprofv3's number of the kernel in this process.
     kernels: HashMap<u64, u32>,
     /// Functions by the numbers of kind and operation.
     functions: HashMap<(u64, u64), String>,
@@ -150,7 +156,10 @@ impl<'de> Deserialize<'de> for Loose {
                 Ok(Loose::Number(number))
             }
             fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
-                Ok(Loose::Text(text.to_owned()))
+                Ok(match text.len() {
+                    ..=MAX_TEXT => Loose::Text(text.to_owned()),
+                    _ => Loose::Nothing,
+                })
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Loose, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
@@ -272,6 +281,7 @@ struct Event {
     ts: Loose,
     dur: Loose,
     id: Loose,
+    pid: Loose,
     tid: Loose,
     args: Arguments,
 }
@@ -290,22 +300,25 @@ impl Found {
         // µs, with ns as decimals.
         let nanos = |micros: f64| (micros * 1e3).round() as i64;
         let begin = event.ts.number().map_or(0, nanos);
+        let process = event.pid.whole().unwrap_or_default();
         match (event.ph.text(), event.cat.text()) {
             ("X", "kernel" | "Kernel") => {
                 let name = self.tally.name(event.name.text());
                 let end = begin.saturating_add(event.dur.number().map_or(0, nanos));
-                self.tally.kernel(name, begin, end, event.args.correlation.whole());
+                // Its `pid` is the number of a GPU.
+                self.tally
+                    .kernel(name, [begin, end], None, event.args.correlation.whole());
             }
             ("X", "cuda_runtime" | "hip_runtime" | "Runtime" | "cuda_driver") => {
-                let thread = event.tid.whole().unwrap_or_default();
+                let thread = (process, event.tid.whole().unwrap_or_default());
                 self.tally
                     .call(event.name.text(), thread, begin, event.args.correlation.whole());
             }
-            (phase @ ("s" | "f"), "ac2g") => {
-                if let Some(id) = event.id.whole() {
-                    self.tally.arrow(phase == "s", id);
-                }
-            }
+            (phase @ ("s" | "f"), "ac2g") => match event.id.whole() {
+                Some(id) if phase == "s" => self.tally.arrow_start(process, id),
+                Some(id) => self.tally.arrow_end(id),
+                None => {}
+            },
             _ => {}
         }
     }
@@ -316,17 +329,16 @@ impl Found {
             Some(name) => *name,
             None => self.tally.name(&format!("kernel {number}")),
         };
-        let [begin, end] = record.times();
-        self.tally
-            .kernel(name, begin, end, record.correlation_id.internal.whole());
-        self.tally
-            .dispatch(record.dispatch_info.dispatch_id.whole().unwrap_or_default());
+        let correlation = record.correlation_id.internal.whole();
+        self.tally.kernel(name, record.times(), Some(self.process), correlation);
+        let dispatch = record.dispatch_info.dispatch_id.whole().unwrap_or_default();
+        self.tally.dispatch(self.process, dispatch);
     }
 
     fn api(&mut self, record: &Record) {
         let key = record.kind.whole().zip(record.operation.whole());
         if let Some(function) = key.and_then(|key| self.functions.get(&key)) {
-            let thread = record.thread_id.whole().unwrap_or_default();
+            let thread = (self.process, record.thread_id.whole().unwrap_or_default());
             self.tally.call(
                 function,
                 thread,
@@ -409,7 +421,8 @@ impl<'de> Deserialize<'de> for Operations {
         let mut names = Vec::new();
         each(|name: Loose| {
             if names.len() < MAX_SYMBOLS / 16 {
-                names.push(name.text().to_owned());
+                let name = Some(name.text()).filter(|name| name.len() <= MAX_FUNCTION);
+                names.push(name.unwrap_or_default().to_owned());
             }
         })
         .deserialize(input)?;
@@ -433,8 +446,14 @@ impl<'de> Visitor<'de> for Tools<'_> {
         out.write_str("a list of processes")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Object(Tool(self.0)))?.is_some() {}
-        Ok(())
+        loop {
+            // Its ids and its numbers of kernels are its own.
+            self.0.process += 1;
+            self.0.kernels.clear();
+            if seq.next_element_seed(Object(Tool(self.0)))?.is_none() {
+                return Ok(());
+            }
+        }
     }
 }
 

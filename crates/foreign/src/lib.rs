@@ -81,7 +81,7 @@ impl Reference {
     /// Adds a kernel that began at this time, ns.
     pub fn kernel(&mut self, name: &str, begin: u64) {
         let name = self.0.name(name);
-        self.0.kernel(name, begin as i64, begin as i64, None);
+        self.0.kernel(name, [begin as i64; 2], None, None);
     }
 }
 
@@ -90,10 +90,12 @@ impl Trace {
     /// captured for graphs.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let trace = Self::pass(path, Tally::default())?;
-        match trace.tally.captures() {
-            Some(captures) => Self::pass(path, Tally::with_captures(captures)),
-            None => Ok(trace),
-        }
+        let Some(captures) = trace.tally.captures() else {
+            return Ok(trace);
+        };
+        // There is memory for one.
+        drop(trace);
+        Self::pass(path, Tally::with_captures(captures))
     }
 
     fn pass(path: &Path, tally: Tally) -> Result<Self, Error> {

@@ -170,9 +170,10 @@ impl Known {
         }
         if category.contains("kernel_dispatch") {
             let name = tally.name(&name);
-            tally.kernel(name, time as i64, time as i64, flow);
+            // The ids of flows are those of the whole trace.
+            tally.kernel(name, [time as i64; 2], Some(0), flow);
         } else if category.contains("hip") {
-            tally.call(&name, track, time as i64, flow);
+            tally.call(&name, (0, track), time as i64, flow);
         }
     }
 }

@@ -109,6 +109,12 @@ impl Report {
             );
             self.notes.push(text);
         }
+        let unsure = tally.unsure_without_kernel();
+        if unsure > 0 {
+            self.notes.push(format!(
+                "{unsure} launches without a kernel are not judged: another thread captured a graph at that time"
+            ));
+        }
         let mut is_sure = false;
         match tally.launches_without_kernel() {
             Some((count, id)) => {
@@ -143,8 +149,10 @@ impl Report {
             tally.reversed,
             format!("{} kernels end before they begin", tally.reversed),
         );
-        // Where each launch has its kernel, a GPU that is late is no gap of the file.
-        for gap in tally.gaps().into_iter().filter(|_| !is_sure) {
+        // Where each launch has its kernel, a GPU that is late is no gap of the file. Of Perfetto's kernels, only the begin is
+        // read.
+        let has_gaps = !is_sure && trace.format != Format::Perfetto;
+        for gap in tally.gaps().into_iter().filter(|_| has_gaps) {
             let [begin, end] = gap.span.map(millis);
             let text = format!(
                 "no kernel from {begin} to {end}, while {} launches went on",

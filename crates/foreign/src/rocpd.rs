@@ -2,11 +2,19 @@
 
 use crate::Error;
 use crate::tally::Tally;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 
 /// Maximum memory of `SQLite`'s pages, KiB.
 const CACHE_KIB: i64 = 16 << 10;
+/// Maximum memory of `SQLite` altogether, bytes: a value may have a gigabyte.
+const HEAP: i64 = 64 << 20;
+
+/// A process: its number, and its node's, which may have equal ones.
+fn process(row: &Row<'_>, node: usize, pid: usize) -> rusqlite::Result<u64> {
+    let (node, pid): (Option<i64>, Option<i64>) = (row.get(node)?, row.get(pid)?);
+    Ok(((node.unwrap_or_default() as u64) << 32) ^ pid.unwrap_or_default() as u64)
+}
 
 /// Reads a database; nothing of it is changed.
 pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
@@ -14,24 +22,29 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
     let database = Connection::open_with_flags(path, flags)?;
     database.pragma_update(None, "cache_size", -CACHE_KIB)?;
     database.pragma_update(None, "trusted_schema", false)?;
-    let mut kernels = database.prepare("SELECT name, start, \"end\", stack_id, dispatch_id FROM kernels")?;
+    database.query_row(&format!("PRAGMA hard_heap_limit = {HEAP}"), [], |_| Ok(()))?;
+    // No longer names are demangled.
+    let mut kernels = database
+        .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid FROM kernels")?;
     let mut rows = kernels.query([])?;
     while let Some(row) = rows.next()? {
         let text: String = row.get(0)?;
         let name = tally.name(&text);
         let (begin, end): (i64, i64) = (row.get(1)?, row.get(2)?);
         let (correlation, dispatch): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
-        tally.kernel(name, begin, end, correlation.map(|id| id as u64));
-        tally.dispatch(dispatch.unwrap_or_default() as u64);
+        let process = process(row, 5, 6)?;
+        tally.kernel(name, [begin, end], Some(process), correlation.map(|id| id as u64));
+        tally.dispatch(process, dispatch.unwrap_or_default() as u64);
     }
-    let mut calls = database.prepare("SELECT name, start, stack_id, tid FROM regions WHERE name LIKE 'hip%'")?;
+    let mut calls = database
+        .prepare("SELECT substr(name, 1, 128), start, stack_id, tid, nid, pid FROM regions WHERE name LIKE 'hip%'")?;
     let mut rows = calls.query([])?;
     while let Some(row) = rows.next()? {
         let (function, begin, correlation): (String, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let thread: Option<i64> = row.get(3)?;
         tally.call(
             &function,
-            thread.unwrap_or_default() as u64,
+            (process(row, 4, 5)?, thread.unwrap_or_default() as u64),
             begin,
             correlation.map(|id| id as u64),
         );

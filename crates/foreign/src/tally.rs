@@ -53,16 +53,21 @@ struct Activity {
 }
 
 impl Activity {
+    /// Makes one stretch of two.
+    fn coarsen(&mut self) {
+        self.length = self.length.saturating_mul(2);
+        let mut merged: BTreeMap<i64, (u64, bool)> = BTreeMap::new();
+        for (at, (launches, ran)) in std::mem::take(&mut self.stretches) {
+            let stretch = merged.entry(at.div_euclid(2)).or_default();
+            stretch.0 += launches;
+            stretch.1 |= ran;
+        }
+        self.stretches = merged;
+    }
+
     fn halve(&mut self) {
         while self.stretches.len() > MAX_STRETCHES {
-            self.length = self.length.saturating_mul(2);
-            let mut merged: BTreeMap<i64, (u64, bool)> = BTreeMap::new();
-            for (at, (launches, ran)) in std::mem::take(&mut self.stretches) {
-                let stretch = merged.entry(at.div_euclid(2)).or_default();
-                stretch.0 += launches;
-                stretch.1 |= ran;
-            }
-            self.stretches = merged;
+            self.coarsen();
         }
     }
 
@@ -72,10 +77,13 @@ impl Activity {
     }
 
     fn ran(&mut self, begin: i64, end: i64) {
-        let first = begin.div_euclid(self.length);
-        let last = end.max(begin).div_euclid(self.length);
-        // A longer kernel has been seen by its ends.
-        let last = last.min(first.saturating_add(MAX_STRETCHES as i64));
+        let edges = |length: i64| [begin, end.max(begin)].map(|at| at.div_euclid(length));
+        let [mut first, mut last] = edges(self.length);
+        // A kernel is marked as a whole, however long it is.
+        while last.abs_diff(first) >= MAX_STRETCHES as u64 {
+            self.coarsen();
+            [first, last] = edges(self.length);
+        }
         for at in first..=last {
             self.stretches.entry(at).or_default().1 = true;
         }
@@ -92,18 +100,68 @@ pub struct Gap {
     pub launches: u64,
 }
 
-/// Times of captures, by thread.
-pub(crate) type Captures = HashMap<u64, Vec<[i64; 2]>>;
+/// A thread of a process.
+type Thread = (u64, u64);
+
+/// Times of captures, sorted by their begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Captures {
+    /// Of each thread.
+    threads: HashMap<Thread, Vec<[i64; 2]>>,
+    /// Of all threads of a process; none overlap.
+    processes: HashMap<u64, Vec<[i64; 2]>>,
+}
+
+/// Whether a time is within the last span that begins before it.
+fn is_within(spans: Option<&Vec<[i64; 2]>>, time: i64) -> bool {
+    spans.is_some_and(|spans| {
+        let before = spans.partition_point(|span| span[0] <= time);
+        before.checked_sub(1).is_some_and(|at| time < spans[at][1])
+    })
+}
+
+impl Captures {
+    /// From the calls: thread, time, and whether it begins a capture.
+    fn of(mut calls: Vec<(Thread, i64, bool)>) -> Self {
+        calls.sort_unstable();
+        let mut all = Self::default();
+        let mut end: Option<(Thread, i64)> = None;
+        // From the last on: each begin has the end that follows it in its thread.
+        for &(thread, time, is_begin) in calls.iter().rev() {
+            if is_begin {
+                let end = end.filter(|end| end.0 == thread).map_or(i64::MAX, |end| end.1);
+                all.threads.entry(thread).or_default().push([time, end]);
+                all.processes.entry(thread.0).or_default().push([time, end]);
+            } else {
+                end = Some((thread, time));
+            }
+        }
+        all.threads.values_mut().for_each(|spans| spans.reverse());
+        for spans in all.processes.values_mut() {
+            spans.sort_unstable();
+            spans.dedup_by(|next, last| {
+                let is_joined = next[0] <= last[1];
+                if is_joined {
+                    last[1] = last[1].max(next[1]);
+                }
+                is_joined
+            });
+        }
+        all
+    }
+}
 
 /// What a trace has.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     /// Calls that begin or end a capture: thread, time, and whether it begins.
-    capture_calls: Vec<(u64, i64, bool)>,
+    capture_calls: Vec<(Thread, i64, bool)>,
     /// Captures that an earlier pass has found.
     captures: Captures,
     /// Launches in captures.
     pub(crate) captured: u64,
+    /// Launches while another thread of the process captures: they may belong to its capture.
+    unsure: Ids,
     names: Vec<String>,
     numbers: HashMap<String, u32>,
     name_bytes: usize,
@@ -115,10 +173,11 @@ pub(crate) struct Tally {
     launches: Ids,
     graph_launches: Ids,
     with_kernel: Ids,
+    /// The processes of kernels are not known.
+    is_of_unknown: bool,
     flow_starts: Ids,
     flow_ends: Ids,
     dispatches: Ids,
-    last_dispatch: u64,
     /// Launch calls.
     pub(crate) launch_calls: u64,
     /// Launches of graphs.
@@ -133,8 +192,9 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             capture_calls: Vec::new(),
-            captures: Captures::new(),
+            captures: Captures::default(),
             captured: 0,
+            unsure: Ids::default(),
             names: Vec::new(),
             numbers: HashMap::new(),
             name_bytes: 0,
@@ -144,10 +204,10 @@ impl Default for Tally {
             launches: Ids::default(),
             graph_launches: Ids::default(),
             with_kernel: Ids::default(),
+            is_of_unknown: false,
             flow_starts: Ids::default(),
             flow_ends: Ids::default(),
             dispatches: Ids::default(),
-            last_dispatch: 0,
             launch_calls: 0,
             graph_calls: 0,
             activity: Activity {
@@ -201,8 +261,8 @@ impl Tally {
         number
     }
 
-    /// A kernel with these times, ns.
-    pub(crate) fn kernel(&mut self, name: u32, begin: i64, end: i64, correlation: Option<u64>) {
+    /// A kernel with these times, ns, and the id of its launch. `process` is `None` if the trace does not say it.
+    pub(crate) fn kernel(&mut self, name: u32, [begin, end]: [i64; 2], process: Option<u64>, id: Option<u64>) {
         self.kernels += 1;
         self.reversed += u64::from(end < begin);
         if let Some(count) = self.counts.get_mut(name as usize) {
@@ -211,18 +271,24 @@ impl Tally {
         if self.ordered.len() < MAX_ORDERED {
             self.ordered.push(Ordered { begin, name });
         }
-        if let Some(id) = correlation.filter(|id| *id != 0) {
-            self.with_kernel.add(id);
+        match (process, id.filter(|id| *id != 0)) {
+            (Some(process), Some(id)) => {
+                self.with_kernel.add(process, id);
+            }
+            (None, Some(id)) => {
+                self.is_of_unknown = true;
+                self.with_kernel.add_again(id);
+            }
+            (_, None) => {}
         }
         self.activity.ran(begin, end);
         self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
     }
 
-    /// The number of a dispatch, from 1 on.
-    pub(crate) fn dispatch(&mut self, id: u64) {
+    /// The number of a dispatch of a process, from 1 on.
+    pub(crate) fn dispatch(&mut self, process: u64, id: u64) {
         if id > 0 {
-            self.dispatches.add(id);
-            self.last_dispatch = self.last_dispatch.max(id);
+            self.dispatches.add(process, id);
         }
     }
 
@@ -240,61 +306,52 @@ impl Tally {
         if self.capture_calls.is_empty() || !is_of_use {
             return None;
         }
-        let mut calls = self.capture_calls.clone();
-        calls.sort_unstable();
-        let mut captures = Captures::new();
-        for (at, &(thread, begin, _)) in calls.iter().enumerate().filter(|(_, call)| call.2) {
-            let mut later = calls[at + 1..].iter().take_while(|call| call.0 == thread);
-            let end = later.find(|call| !call.2).map_or(i64::MAX, |call| call.1);
-            captures.entry(thread).or_default().push([begin, end]);
-        }
-        Some(captures)
-    }
-
-    fn is_captured(&self, thread: u64, time: i64) -> bool {
-        let Some(captures) = self.captures.get(&thread) else {
-            return false;
-        };
-        let before = captures.partition_point(|capture| capture[0] <= time);
-        before.checked_sub(1).is_some_and(|at| time < captures[at][1])
+        Some(Captures::of(self.capture_calls.clone()))
     }
 
     /// A call of a function.
-    pub(crate) fn call(&mut self, function: &str, thread: u64, begin: i64, correlation: Option<u64>) {
+    pub(crate) fn call(&mut self, function: &str, thread: Thread, begin: i64, correlation: Option<u64>) {
         let function = function.strip_suffix("_spt").unwrap_or(function);
         let is_begin = BEGINS_CAPTURE.contains(&function);
         if (is_begin || function == ENDS_CAPTURE) && self.capture_calls.len() < MAX_CAPTURES {
             self.capture_calls.push((thread, begin, is_begin));
         }
-        if LAUNCHES.contains(&function) && self.is_captured(thread, begin) {
+        let is_launch = LAUNCHES.contains(&function);
+        if is_launch && is_within(self.captures.threads.get(&thread), begin) {
             self.captured += 1;
             return;
         }
-        let correlation = correlation.filter(|id| *id != 0);
-        if LAUNCHES.contains(&function) {
+        let is_unsure = is_launch && is_within(self.captures.processes.get(&thread.0), begin);
+        let ids = if is_unsure {
             self.launch_calls += 1;
-            if let Some(id) = correlation {
-                self.launches.add(id);
-            }
+            &mut self.unsure
+        } else if is_launch {
+            self.launch_calls += 1;
+            &mut self.launches
         } else if function == GRAPH_LAUNCH {
             self.graph_calls += 1;
-            if let Some(id) = correlation {
-                self.graph_launches.add(id);
-            }
+            &mut self.graph_launches
         } else {
+            return;
+        };
+        if let Some(id) = correlation.filter(|id| *id != 0) {
+            ids.add(thread.0, id);
+        }
+        if is_unsure {
             return;
         }
         self.activity.launch(begin);
         self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
     }
 
-    /// An end of an arrow from a call to its work.
-    pub(crate) fn arrow(&mut self, is_start: bool, id: u64) {
-        if is_start {
-            self.flow_starts.add(id);
-        } else {
-            self.flow_ends.add(id);
-        }
+    /// The start of an arrow from a call of a process to its work.
+    pub(crate) fn arrow_start(&mut self, process: u64, id: u64) {
+        self.flow_starts.add(process, id);
+    }
+
+    /// The end of an arrow, whose process the trace does not say.
+    pub(crate) fn arrow_end(&mut self, id: u64) {
+        self.flow_ends.add_again(id);
     }
 
     /// Kernels by name.
@@ -315,16 +372,29 @@ impl Tally {
     /// Launch calls whose kernel is missing, and the first correlation id; `None` if the trace does not say which kernel
     /// belongs to which call.
     pub(crate) fn launches_without_kernel(&self) -> Option<(u64, Option<u64>)> {
-        let is_known = self.with_kernel.count() > 0 || self.kernels == 0;
-        let is_whole = !self.with_kernel.is_full && !self.launches.is_full;
-        (is_known && is_whole).then(|| self.launches.without(&self.with_kernel))
+        self.without_kernel(&self.launches)
     }
 
     /// The same of graphs.
     pub(crate) fn graphs_without_kernel(&self) -> Option<(u64, Option<u64>)> {
+        self.without_kernel(&self.graph_launches)
+    }
+
+    /// The same of launches that another thread may have captured.
+    pub(crate) fn unsure_without_kernel(&self) -> u64 {
+        self.without_kernel(&self.unsure).map_or(0, |missing| missing.0)
+    }
+
+    fn without_kernel(&self, calls: &Ids) -> Option<(u64, Option<u64>)> {
         let is_known = self.with_kernel.count() > 0 || self.kernels == 0;
-        let is_whole = !self.with_kernel.is_full && !self.graph_launches.is_full;
-        (is_known && is_whole).then(|| self.graph_launches.without(&self.with_kernel))
+        if !is_known || self.with_kernel.is_full || calls.is_full {
+            return None;
+        }
+        if !self.is_of_unknown {
+            return Some(calls.without(&self.with_kernel));
+        }
+        let calls = calls.of_unknown();
+        (!calls.is_full).then(|| calls.without(&self.with_kernel))
     }
 
     /// Arrows that begin and do not end.
@@ -332,15 +402,15 @@ impl Tally {
         if self.flow_ends.is_full || self.flow_ends.count() == 0 {
             return 0;
         }
-        self.flow_starts.without(&self.flow_ends).0
+        self.flow_starts.of_unknown().without(&self.flow_ends).0
     }
 
-    /// Numbers of dispatches that are missing below the last one.
+    /// Numbers of dispatches that are missing below the last one of their process.
     pub(crate) fn missing_dispatches(&self) -> u64 {
         if self.dispatches.is_full {
             return 0;
         }
-        self.last_dispatch.saturating_sub(self.dispatches.count())
+        self.dispatches.missing()
     }
 
     /// Times without kernels while launches went on, the longest first.

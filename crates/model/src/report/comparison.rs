@@ -5,7 +5,7 @@ use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, SIGNIFICANT_ERROR
 use crate::seconds::KernelSamples;
 use crate::stats::Stat;
 use roctop_trace::item::{Code, KernelId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -75,6 +75,21 @@ pub(super) fn code_of(snapshot: &Snapshot, id: KernelId) -> Option<Code> {
             .is_some_and(|name| name.kernel.name == known.kernel.name)
     });
     known.kernel.code.filter(|_| same.next().is_none())
+}
+
+/// The same of all kernels that ran.
+pub(super) fn codes(snapshot: &Snapshot) -> HashMap<KernelId, Code> {
+    let mut by_name: HashMap<&str, Option<(KernelId, Option<Code>)>> = HashMap::new();
+    for row in snapshot.values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
+        if let Some(known) = snapshot.names.kernel(row.id) {
+            by_name
+                .entry(&known.kernel.name)
+                .and_modify(|one| *one = None)
+                .or_insert(Some((row.id, known.kernel.code)));
+        }
+    }
+    let only = by_name.into_values().flatten();
+    only.filter_map(|(id, code)| Some((id, code?))).collect()
 }
 
 /// What the code of a kernel says about a time that changed: see [`code_difference`]. `None` if the code is not known, or
@@ -259,6 +274,20 @@ mod tests {
             written(Some(code), Some(spilled), 5990),
         ] {
             assert!(!text.contains("code"), "{text}");
+        }
+    }
+
+    #[test]
+    fn codes_are_those_of_each_kernel() {
+        let code = Code {
+            vgpr: Some(64),
+            ..Code::default()
+        };
+        for code in [Some(code), None] {
+            let run = run(code, 1000);
+            let id = run.values.kernels[0].id;
+            assert_eq!(codes(&run).get(&id).copied(), code);
+            assert_eq!(code_of(&run, id), code);
         }
     }
 

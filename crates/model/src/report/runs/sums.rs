@@ -2,7 +2,7 @@
 
 use crate::analysis::steps::Source;
 use crate::gauges::GaugeKind;
-use crate::report::comparison::code_of;
+use crate::report::comparison::codes;
 use crate::report::runs::statistics::median;
 use crate::report::summary::copy_name;
 use crate::stats::Stat;
@@ -276,11 +276,11 @@ impl Sums {
         if let Some((name, row)) = steps(whole, warm_up) {
             add(Kind::Step, name, row);
         }
-        let (values, names) = (&steady.values, &steady.names);
+        let (values, names, codes) = (&steady.values, &steady.names, codes(steady));
         for row in values.kernels.iter().filter(|row| row.numbers.stat.calls > 0) {
             let Some(known) = names.kernel(row.id) else { continue };
             let own = Row {
-                code: code_of(steady, row.id),
+                code: codes.get(&row.id).copied(),
                 occupancy: row.occupancy(steady).map(|occupancy| occupancy.share() * 100.0),
                 ..Row::of(&row.numbers.stat)
             };

@@ -157,10 +157,12 @@ fn every_format_names_the_slower_row() {
     );
     assert!(written(Format::Junit, None).contains("failures=\"1\""));
     assert!(written(Format::Junit, Some(&[])).contains("failures=\"0\""));
-    let mut out = Vec::new();
     let reasons = ["the program failed with exit code 1 < 2".to_owned()];
-    write(Format::Junit, [&before, &after], Err(&reasons), None, &mut out).unwrap();
-    assert!(String::from_utf8(out).unwrap().contains("exit code 1 &lt; 2"));
+    for format in [Format::Junit, Format::Md] {
+        let mut out = Vec::new();
+        write(format, [&before, &after], Err(&reasons), None, &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("exit code 1 &lt; 2"));
+    }
 }
 
 /// How a program's runs vary.

@@ -222,10 +222,12 @@ impl Report<'_> {
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         let cell = |text: &str| line(text).replace('|', "\\|").replace('`', "'");
+        // Outside of backticks, it may be taken for HTML.
+        let text = |text: &str| cell(text).replace('<', "&lt;");
         let mut head = self.head().into_iter();
-        writeln!(out, "**{}**\n", cell(&head.next().unwrap_or_default()))?;
-        for text in head {
-            writeln!(out, "- {}", cell(&text))?;
+        writeln!(out, "**{}**\n", text(&head.next().unwrap_or_default()))?;
+        for row in head {
+            writeln!(out, "- {}", text(&row))?;
         }
         if self.rows().is_empty() {
             return Ok(());
@@ -242,7 +244,7 @@ impl Report<'_> {
                 Compared::side(row.before.as_ref()),
                 Compared::side(row.after.as_ref()),
                 row.percent(),
-                cell(&row.remarks().join("; "))
+                text(&row.remarks().join("; "))
             )?;
         }
         writeln!(out, "\n{}", Self::rule())
