@@ -308,7 +308,10 @@ fn shared_gpus(places: &[Place], of: &[usize]) -> Vec<Verdict> {
         let own = seen.get(gpu)?;
         let is_alike = |other: &&&SeenGpu| (&other.name, other.units) == (&own.name, own.units);
         let count = seen.values().filter(is_alike).count().min(shown);
-        let used = seen.values().filter(is_alike).filter(|other| by_gpu.contains_key(&other.node));
+        let used = seen
+            .values()
+            .filter(is_alike)
+            .filter(|other| by_gpu.contains_key(&other.node));
         let free = count.saturating_sub(used.count());
         if working > count || free == 0 {
             return None;
@@ -857,7 +860,9 @@ mod tests {
         // Nor where no rank sees another, or only one of another kind, as an integrated one.
         let mut hidden = places.clone();
         for place in &mut hidden {
-            place.seen.retain(|gpu| [node.gpus[0].node, node.gpus[2].node].contains(&gpu.node));
+            place
+                .seen
+                .retain(|gpu| [node.gpus[0].node, node.gpus[2].node].contains(&gpu.node));
         }
         assert_eq!(said(&hidden), []);
         let mut kinds = places.clone();
