@@ -187,7 +187,7 @@ const VIEWS: [char; 16] = [
 ];
 
 /// The text of every view of a recording, as `roctop open` draws it; without the moments at which a reader looked and at
-/// which it noticed the program's end, which differ between readers.
+/// which it noticed the program's end, and without where it saw threads run, which differ between readers.
 fn screens(recording: &Path) -> BTreeMap<char, String> {
     const SIZE: (u16, u16) = (200, 50);
     let mut store = Store::new(Options {
@@ -199,7 +199,7 @@ fn screens(recording: &Path) -> BTreeMap<char, String> {
         store.apply_all(
             items
                 .iter()
-                .filter(|item| !matches!(item, Item::Ended { .. } | Item::Now(_))),
+                .filter(|item| !matches!(item, Item::Ended { .. } | Item::Now(_) | Item::Binding(..))),
         );
     };
     recording.items(&mut { apply }).unwrap();
