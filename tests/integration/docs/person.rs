@@ -25,13 +25,14 @@ fn type_one(around: &Around, what: &str, command: &str) -> bool {
             std::thread::sleep(Duration::from_millis(50));
         }
         terminal.keys("q");
-        if terminal.wait_or_end("stop it") {
+        let asked = |text: &str| text.contains("stop it") || text.contains('■');
+        if terminal.wait_or_end_for("stop it", asked) && !terminal.text().contains('■') {
             terminal.choose("s");
             was_stopped = true;
-            // It may have ended by itself before that.
-            if terminal.wait_or_end("■") {
-                terminal.keys("q");
-            }
+        }
+        // It may end without being stopped, and a key in that moment is for the menu that it takes along.
+        if terminal.wait_or_end("■") {
+            terminal.leave();
         }
     }
     let status = terminal.end();

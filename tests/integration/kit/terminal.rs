@@ -160,7 +160,7 @@ impl Terminal {
     }
 
     /// Chooses in the menu on the screen by a letter, and does it. A menu takes no key for 300 ms after it opened, and may go
-    /// with the program.
+    /// with the program, or with roctop.
     pub(crate) fn choose(&mut self, letter: &str) {
         let is_over = |text: &str| text.contains('■');
         let is_chosen = |text: &str| {
@@ -168,11 +168,14 @@ impl Terminal {
                 .iter()
                 .any(|sign| text.contains(&format!("{sign} {letter} ")))
         };
-        self.wait("the menu", |text| text.contains("enter does it") || is_over(text));
+        if !self.wait_or_end_for("the menu", |text| text.contains("enter does it") || is_over(text)) {
+            return;
+        }
         std::thread::sleep(Duration::from_millis(400));
         self.keys(letter);
-        self.wait("the choice", |text| is_chosen(text) || is_over(text));
-        self.keys("\r");
+        if self.wait_or_end_for("the choice", |text| is_chosen(text) || is_over(text)) {
+            self.keys("\r");
+        }
     }
 
     /// Types the letter of an act until the screen shows what it asks; false if roctop ended. On a busy machine roctop reads
@@ -229,15 +232,20 @@ impl Terminal {
 
     /// Waits until the screen shows a text; false if roctop ended first.
     pub(crate) fn wait_or_end(&mut self, text: &str) -> bool {
+        self.wait_or_end_for(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen satisfies `wanted`; false if roctop ended first.
+    pub(crate) fn wait_or_end_for(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> bool {
         let started = Instant::now();
         loop {
-            if self.text().contains(text) {
+            if wanted(&self.text()) {
                 return true;
             }
             if self.child.try_wait().unwrap().is_some() {
                 return false;
             }
-            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {text}\n{}", self.text());
+            assert!(started.elapsed() < WAIT_LIMIT, "never seen: {what}\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -20,10 +20,8 @@ fn look_and_stop(session: &str) {
     viewer.asks("x", "enter does it");
     viewer.choose("t");
     // Where the session goes with its program, so does the viewer.
-    if viewer.wait_or_end("GONE") {
-        viewer.keys("q");
-    }
-    assert!(viewer.end().success());
+    viewer.wait_or_end("GONE");
+    assert!(viewer.leave().success());
 }
 
 #[test]
@@ -208,11 +206,12 @@ fn quit_at_end(words: &[&str]) -> (Terminal, std::process::ExitStatus) {
     viewer.shows("LIVE");
     send("TERM", running.id());
     let _ = running.wait();
-    if words.is_empty() {
+    let status = if words.is_empty() {
         viewer.shows("ended");
-        viewer.keys("q");
-    }
-    let status = viewer.end();
+        viewer.leave()
+    } else {
+        viewer.end()
+    };
     (viewer, status)
 }
 
