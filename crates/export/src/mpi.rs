@@ -4,19 +4,20 @@ use super::view::View;
 use roctop_trace::arguments::value_of;
 use roctop_trace::item::ApiCall;
 
-/// Cells of a call; what is unknown is empty.
+/// What is known of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Details {
     /// Rank of the process among all.
-    pub(super) rank: String,
-    /// `world`, `self`, or a number in the process.
+    pub(super) rank: Option<i64>,
+    /// `world`, `self`, or a number in the process; empty if unknown.
     pub(super) communicator: String,
-    /// Rank in the communicator that the call sends to or receives from; of a collective with a root, the root.
-    pub(super) peer: String,
-    /// Tag of a message.
-    pub(super) tag: String,
+    /// Rank in the communicator that the call sends to or receives from; of a collective with a root, the root. None of a
+    /// wildcard.
+    pub(super) peer: Option<i64>,
+    /// Tag of a message. None of a wildcard.
+    pub(super) tag: Option<i64>,
     /// Bytes that this rank gives, or gets where it gives none.
-    pub(super) bytes: String,
+    pub(super) bytes: Option<i64>,
 }
 
 /// What is known of a call.
@@ -26,23 +27,15 @@ pub(super) fn details(view: &View<'_>, call: &ApiCall) -> Details {
 }
 
 fn of_text(text: &str, rank: Option<u32>) -> Details {
-    let value = |name| value_of(text, name).unwrap_or_default().to_owned();
-    // Not a wildcard.
-    let number = |name| value_of(text, name).filter(|value| value.parse::<i64>().is_ok());
-    let communicator = value("comm");
-    let own = || {
-        if communicator == "world" {
-            value("rank")
-        } else {
-            String::new()
-        }
-    };
+    let number = |name| value_of(text, name).and_then(|value| value.parse().ok());
+    let communicator = value_of(text, "comm").unwrap_or_default();
+    let own = || number("rank").filter(|_| communicator == "world");
     Details {
-        rank: rank.map_or_else(own, |rank| rank.to_string()),
-        peer: number("peer").or_else(|| number("root")).unwrap_or_default().to_owned(),
-        tag: number("tag").unwrap_or_default().to_owned(),
-        bytes: value("bytes"),
-        communicator,
+        rank: rank.map(i64::from).or_else(own),
+        communicator: communicator.to_owned(),
+        peer: number("peer").or_else(|| number("root")),
+        tag: number("tag"),
+        bytes: number("bytes"),
     }
 }
 
@@ -53,14 +46,10 @@ mod tests {
     #[test]
     fn cells_have_what_is_known() {
         let cells = |text, rank| {
-            let Details {
-                rank,
-                communicator,
-                peer,
-                tag,
-                bytes,
-            } = of_text(text, rank);
-            [rank, communicator, peer, tag, bytes].join("|")
+            let found = of_text(text, rank);
+            let [rank, peer, tag, bytes] = [found.rank, found.peer, found.tag, found.bytes]
+                .map(|cell| cell.map_or_else(String::new, |cell| cell.to_string()));
+            [rank, found.communicator, peer, tag, bytes].join("|")
         };
         assert_eq!(cells("", None), "||||");
         assert_eq!(cells("empty_tests=3", Some(7)), "7||||");

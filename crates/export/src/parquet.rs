@@ -8,8 +8,8 @@ mod shared;
 
 pub(super) use shared::SharedFiles;
 
-use self::file::{Batch, Column, Encode, Sheet, groups, number, real, text};
-use super::mpi::{Details, details};
+use self::file::{Batch, Column, Encode, Sheet, groups, known_number, number, real, text};
+use super::mpi::details;
 use super::operation;
 use super::options::{Kind, LIBRARIES};
 use super::records::{Mark, Row};
@@ -19,6 +19,21 @@ use super::view::View;
 use crate::error::Result;
 use roctop_trace::item::{Allocation, ApiCall, Copy, Datatype, Dispatch, Scratch};
 use std::path::{Path, PathBuf};
+
+/// Columns, and further ones behind them: `N` together.
+const fn followed<const N: usize>(first: &[Column], next: &[Column]) -> [Column; N] {
+    let mut all = [first[0]; N];
+    let mut at = 1;
+    while at < N {
+        all[at] = if at < first.len() {
+            first[at]
+        } else {
+            next[at - first.len()]
+        };
+        at += 1;
+    }
+    all
+}
 
 const CALLS: &[Column] = &[
     text("domain"),
@@ -32,24 +47,14 @@ const CALLS: &[Column] = &[
     text("site"),
     number("taken_along"),
 ];
-const MPI_CALLS: &[Column] = &[
-    text("domain"),
-    text("function"),
-    number("pid"),
-    number("tid"),
-    number("correlation_id"),
-    number("ancestor_id"),
-    number("start_ns"),
-    number("end_ns"),
-    text("site"),
-    number("taken_along"),
-    // Empty if unknown.
-    text("rank"),
+/// What calls of MPI also have: the rank is a column of every file.
+const OF_MPI: [Column; 4] = [
     text("communicator"),
-    text("peer"),
-    text("tag"),
-    text("bytes"),
+    known_number("peer"),
+    known_number("tag"),
+    known_number("bytes"),
 ];
+const MPI_CALLS: &[Column] = &followed::<14>(CALLS, &OF_MPI);
 const COLLECTIVES: &[Column] = &[
     text("operation"),
     number("communicator"),
@@ -362,16 +367,11 @@ fn call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
 
 fn mpi_call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
     call(view, row, to);
-    let Details {
-        rank,
-        communicator,
-        peer,
-        tag,
-        bytes,
-    } = details(view, &row.record);
-    for cell in [rank, communicator, peer, tag, bytes] {
-        to.text(&cell);
-    }
+    let found = details(view, &row.record);
+    to.text(&found.communicator);
+    to.known_number(found.peer)
+        .known_number(found.tag)
+        .known_number(found.bytes);
 }
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {

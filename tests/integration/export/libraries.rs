@@ -2,10 +2,12 @@
 //! The libraries are stand-ins, which compute nothing.
 
 use crate::kit::directory::place;
+use crate::kit::records::parquet_rows;
 use crate::kit::table::Table;
+use parquet::record::{Field, Row};
 use rusqlite::Connection;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -224,6 +226,7 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     let columns = ["Function", "Communicator", "Peer", "Tag", "Bytes"].map(|name| calls.column(name));
     let row = |at: usize| columns.each_ref().map(|column| column[at]).join("|");
     let rows: Vec<String> = (0..found).map(row).collect();
+    let rows_of_csv = rows.clone();
     for expected in [
         "MPI_Init||||",
         "MPI_Send|world|5|42|24",
@@ -235,6 +238,30 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     ] {
         assert!(rows.iter().any(|row| row == expected), "{expected}: {rows:#?}");
     }
+    // Parquet has the same, as numbers that may be null, and each column once.
+    let rows = parquet_rows(&place, "mpi_api");
+    assert_eq!(rows.len(), found);
+    for row in &rows {
+        let names: Vec<&String> = row.get_column_iter().map(|column| column.0).collect();
+        let unique: BTreeSet<&String> = names.iter().copied().collect();
+        assert_eq!(names.len(), unique.len(), "{names:?}");
+    }
+    let cell = |row: &Row, name: &str| match row.get_column_iter().find(|column| column.0 == name).unwrap().1 {
+        Field::Long(number) => number.to_string(),
+        Field::Str(text) => text.clone(),
+        Field::Null => String::new(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let row = |row: &Row| {
+        ["function", "communicator", "peer", "tag", "bytes"]
+            .map(|name| cell(row, name))
+            .join("|")
+    };
+    let mut of_parquet: Vec<String> = rows.iter().map(row).collect();
+    let mut of_csv = rows_of_csv;
+    of_parquet.sort();
+    of_csv.sort();
+    assert_eq!(of_parquet, of_csv);
     let document = document(&place);
     let listed = document["buffer_records"]["mpi_api"].as_array().unwrap();
     assert_eq!(listed.len(), 19);

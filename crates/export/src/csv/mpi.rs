@@ -30,9 +30,9 @@ pub(super) fn write(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, out: &mut dyn 
                 tag,
                 bytes,
             } = details(view, call);
-            for cell in [rank, communicator, peer, tag, bytes] {
-                lines.raw(&cell);
-            }
+            let [rank, peer, tag, bytes] =
+                [rank, peer, tag, bytes].map(|cell| cell.map_or_else(String::new, |cell| cell.to_string()));
+            lines.raw(&rank).raw(&communicator).raw(&peer).raw(&tag).raw(&bytes);
             // How long a call waited would be known from the calls of other ranks.
             lines.raw("");
         },

@@ -23,6 +23,8 @@ const ROWS_PER_GROUP: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cells {
     Numbers,
+    /// Numbers, null where unknown.
+    KnownNumbers,
     Texts,
     /// Floating-point numbers.
     Reals,
@@ -41,6 +43,10 @@ pub(super) type Column = (&'static str, Cells);
 pub(super) const fn number(name: &'static str) -> Column {
     (name, Cells::Numbers)
 }
+/// A column of numbers, null where unknown.
+pub(super) const fn known_number(name: &'static str) -> Column {
+    (name, Cells::KnownNumbers)
+}
 pub(super) const fn text(name: &'static str) -> Column {
     (name, Cells::Texts)
 }
@@ -51,6 +57,8 @@ pub(super) const fn real(name: &'static str) -> Column {
 /// Rows of a row group, by column.
 pub(super) struct Batch {
     numbers: Vec<Vec<i64>>,
+    /// Of columns that may have nulls: 1 for each number, 0 for each null.
+    are_known: Vec<Vec<i16>>,
     reals: Vec<Vec<f64>>,
     texts: Vec<Vec<ByteArray>>,
     at: usize,
@@ -62,6 +70,7 @@ impl Batch {
     fn new(columns: &[Column]) -> Self {
         Self {
             numbers: vec![Vec::new(); columns.len()],
+            are_known: vec![Vec::new(); columns.len()],
             reals: vec![Vec::new(); columns.len()],
             texts: vec![Vec::new(); columns.len()],
             at: 0,
@@ -72,6 +81,14 @@ impl Batch {
 
     pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.numbers[self.at].push(number.into() as i64);
+        self.at += 1;
+        self
+    }
+
+    /// A cell of a column of [`known_number`].
+    pub(super) fn known_number(&mut self, number: Option<i64>) -> &mut Self {
+        self.numbers[self.at].extend(number);
+        self.are_known[self.at].push(i16::from(number.is_some()));
         self.at += 1;
         self
     }
@@ -122,7 +139,10 @@ impl Batch {
             match &mut writer {
                 ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(&self.texts[at], None, None)?,
                 ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&self.reals[at], None, None)?,
-                ColumnWriter::Int64ColumnWriter(writer) => writer.write_batch(&self.numbers[at], None, None)?,
+                ColumnWriter::Int64ColumnWriter(writer) => {
+                    let are_known = (schema.columns[at].1 == Cells::KnownNumbers).then_some(&self.are_known[at][..]);
+                    writer.write_batch(&self.numbers[at], are_known, None)?
+                }
                 // The rank.
                 ColumnWriter::Int32ColumnWriter(writer) => {
                     let values = schema.rank.map_or_else(Vec::new, |rank| vec![rank as i32; self.rows]);
@@ -159,10 +179,15 @@ impl Schema {
         let fields = columns.iter().map(|(name, cells)| {
             let physical = match cells {
                 Cells::Texts => Physical::BYTE_ARRAY,
-                Cells::Numbers => Physical::INT64,
+                Cells::Numbers | Cells::KnownNumbers => Physical::INT64,
                 Cells::Reals => Physical::DOUBLE,
             };
-            let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
+            let repetition = if *cells == Cells::KnownNumbers {
+                Repetition::OPTIONAL
+            } else {
+                Repetition::REQUIRED
+            };
+            let field = Type::primitive_type_builder(name, physical).with_repetition(repetition);
             let field = field.with_logical_type((*cells == Cells::Texts).then_some(LogicalType::String));
             field.build().map(Arc::new)
         });
