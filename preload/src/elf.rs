@@ -138,6 +138,8 @@ pub(crate) struct Import<'a> {
     pub(crate) place: u64,
     /// The name.
     pub(crate) name: &'a CStr,
+    /// Whether nothing need define it.
+    pub(crate) is_weak: bool,
 }
 
 impl Object {
@@ -192,6 +194,7 @@ impl Object {
                     visit(&Import {
                         place: self.base.wrapping_add(relocation.offset),
                         name,
+                        is_weak: symbol.info >> 4 == WEAK,
                     });
                 }
             }
@@ -258,6 +261,8 @@ struct Symbol {
     size: u64,
 }
 
+/// Binding of a weak symbol, `STB_WEAK`.
+const WEAK: u8 = 2;
 /// Section of a symbol with an absolute value, `SHN_ABS`.
 const ABSOLUTE: u16 = 0xfff1;
 /// Type of an indirect function, `STT_GNU_IFUNC`.

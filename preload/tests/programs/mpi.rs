@@ -337,6 +337,24 @@ fn another_profiler_of_mpi_sees_what_it_saw() {
 }
 
 #[test]
+fn tables_that_a_tool_left_writable_are_seen() {
+    let Some(mpi) = Mpi::new() else { return };
+    let program = mpi.compile("mpi_user", "user", &["-Wl,-z,now"]);
+    let tool = mpi
+        .place
+        .compile("mpi_opens_tables", "libopens.so", &["-shared", "-fPIC"]);
+    let (ours, tool) = (library().display().to_string(), tool.display().to_string());
+    // The tool's constructor is before ours in one of these.
+    for preload in [format!("{ours}:{tool}"), format!("{tool}:{ours}")] {
+        let traced = mpi.place.traced(&program).env("LD_PRELOAD", &preload).output().unwrap();
+        assert!(out(&traced).starts_with(RETURNED), "{}", out(&traced));
+        check(&mpi.place.rings()[0]);
+        std::fs::remove_dir_all(mpi.place.session()).unwrap();
+        std::fs::create_dir(mpi.place.session()).unwrap();
+    }
+}
+
+#[test]
 fn switched_off_nothing_is_rewritten() {
     let Some(mpi) = Mpi::new() else { return };
     let program = mpi.compile("mpi_user", "user", &[]);

@@ -223,6 +223,9 @@ fn explain(frame: &Frame, function: &Function, about: MpiCall) -> MpiCall {
     } else if (is_inter && function.peer.is_none()) || matches!(about.root, NO_RANK | ROOT) {
         // What counts there depends on the group. Such a root exists between groups only.
         None
+    } else if (function.peer.is_some() && about.peer == UNKNOWN) || (function.root.is_some() && about.root == UNKNOWN) {
+        // It may be nobody: then the type need not be one.
+        None
     } else {
         bytes(frame, function, family, &about)
     };

@@ -38,7 +38,9 @@ impl Family {
         let [any, none, root] = match self {
             Self::OpenMpi => [-1, -2, -4],
             Self::Mpich => [-2, -1, -3],
-            Self::Abi => [-1, -3, -4],
+            // Its drafts differ in what negative numbers mean.
+            Self::Abi if rank < 0 => return mpi::UNKNOWN,
+            Self::Abi => return rank,
         };
         if rank == any {
             mpi::ANY
@@ -52,11 +54,11 @@ impl Family {
     }
 
     pub(super) const fn tag(self, tag: i32) -> i32 {
-        let any = match self {
-            Self::OpenMpi | Self::Mpich => -1,
-            Self::Abi => -2,
-        };
-        if tag == any { mpi::ANY } else { tag }
+        match self {
+            Self::OpenMpi | Self::Mpich if tag == -1 => mpi::ANY,
+            Self::Abi if tag < 0 => mpi::UNKNOWN,
+            _ => tag,
+        }
     }
 
     pub(super) const fn is_in_place(self, buffer: u64) -> bool {

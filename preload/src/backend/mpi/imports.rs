@@ -33,16 +33,27 @@ static BEHIND: [Behind; STUBS] = [const { [const { AtomicU64::new(0) }; 2] }; ST
 
 /// 1 once the environment allows it.
 static ENABLED: AtomicU64 = AtomicU64::new(0);
-/// 1 while a thread looks at tables.
+/// Id of the process while a thread of it looks at tables; a child that was forked meanwhile has another one.
 static LOOKING: AtomicU64 = AtomicU64::new(0);
 /// Libraries that the loader had added and removed when all tables had been looked at.
 static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Looks in a row that found a library that is not relocated.
+static FUTILE: AtomicU64 = AtomicU64::new(0);
+/// Looks after which it is no longer waited for: another tool keeps its tables writable.
+const MAX_FUTILE: u64 = 256;
 /// Number of libraries that the program started with.
 static AT_START: AtomicU64 = AtomicU64::new(0);
 /// Libraries whose tables are done, by dynamic section.
 static COMPLETE: [AtomicU64; DONE] = [const { AtomicU64::new(0) }; DONE];
-/// 1 after a notice of each kind.
-static SAID: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Notices: 1 is to be posted, 2 was.
+static NOTICES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Texts of the notices.
+const TEXTS: [&str; 2] = [
+    "too many addresses of MPI's functions: some of its calls are not recorded",
+    "MPI not visible: import tables may not be written here",
+];
+const TOO_MANY: usize = 0;
+const NOT_WRITTEN: usize = 1;
 
 /// Function and next address of a stub.
 #[inline(always)]
@@ -116,7 +127,13 @@ pub(crate) fn stand_in(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
 
 /// Runs `body` unless another thread is in here.
 fn alone<R>(body: impl FnOnce() -> R) -> Option<R> {
-    if LOOKING.swap(1, Ordering::Acquire) != 0 {
+    let own = u64::from(std::process::id());
+    let before = LOOKING.load(Ordering::Relaxed);
+    if before == own
+        || LOOKING
+            .compare_exchange(before, own, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+    {
         return None;
     }
     let result = body();
@@ -135,7 +152,10 @@ fn look() {
         }
         let mut is_complete = true;
         if family::find() {
+            let mut number = 0;
             each(|object, info| {
+                number += 1;
+                let is_of_start = number <= AT_START.load(Ordering::Relaxed);
                 let place = COMPLETE.iter().find(|place| {
                     let known = place.load(Ordering::Relaxed);
                     known == 0 || known == object.identity()
@@ -144,7 +164,7 @@ fn look() {
                     return true;
                 }
                 // MPI's calls of itself are not the program's.
-                if object.find(c"MPI_Init").is_some() || rewrite(&object, info) {
+                if object.find(c"MPI_Init").is_some() || rewrite(&object, info, is_of_start) {
                     if let Some(place) = place {
                         place.store(object.identity(), Ordering::Relaxed);
                     }
@@ -154,32 +174,46 @@ fn look() {
                 true
             });
         }
-        if is_complete {
+        let is_enough = || FUTILE.fetch_add(1, Ordering::Relaxed) >= MAX_FUTILE;
+        if is_complete || is_enough() {
+            FUTILE.store(0, Ordering::Relaxed);
             for (seen, count) in SEEN.iter().zip(counts) {
                 seen.store(count, Ordering::Release);
             }
         }
     });
+    // Not while the loader's lock is held: a notice takes memory.
+    for (notice, text) in NOTICES.iter().zip(TEXTS) {
+        if notice
+            .compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
+            notices::post(0, text);
+        }
+    }
 }
 
-/// Rewrites the imports of a library; false if it is not relocated yet.
-fn rewrite(object: &Object, info: &libc::dl_phdr_info) -> bool {
+/// Rewrites the imports of a library; false if it is not relocated yet. One that the program started with is.
+fn rewrite(object: &Object, info: &libc::dl_phdr_info, is_of_start: bool) -> bool {
     let mut is_done = true;
     object.imports(&STARTS, |import| {
         if let Some(number) = number_of(import.name) {
-            is_done &= rewrite_entry(info, import, number);
+            is_done &= rewrite_entry(info, import, number, is_of_start);
         }
     });
     is_done
 }
 
-fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize) -> bool {
+fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize, is_of_start: bool) -> bool {
     // SAFETY: the library has this entry, which is aligned; others only read and write it whole.
     let entry = unsafe { &*(import.place as *const AtomicU64) };
     let held = entry.load(Ordering::Acquire);
-    // A weak reference to what is not there.
-    if held == 0 || is_stub(held) {
+    if is_stub(held) {
         return true;
+    }
+    // A weak reference to what is not there, or no relocation yet.
+    if held == 0 {
+        return import.is_weak || is_of_start;
     }
     let next = if contains(info, held, libc::PF_X) {
         // Bound at the first call.
@@ -193,40 +227,46 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize) 
         return false;
     };
     let Some(stub) = stub_for(number, next) else {
-        say(
-            0,
-            "too many addresses of its functions: some of its calls are not recorded",
-        );
+        say(TOO_MANY);
         return true;
     };
-    let Some(page) = protected_page(info, import.place) else {
-        // Bound by another thread meanwhile: it is looked at again.
-        return entry
+    // Bound by another thread meanwhile: it is looked at again.
+    let put = || {
+        entry
             .compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
+            .is_ok()
     };
-    if is_writable(import.place) {
-        return false;
+    let page = protected_page(info, import.place);
+    match (page, is_writable(import.place)) {
+        // Others keep tables writable that the loader has made read-only: these stay as they are.
+        (None, Some(true) | None) => put(),
+        (Some(_), Some(true)) if is_of_start => put(),
+        // Before the loader is done with it.
+        (Some(_), Some(true)) => false,
+        (None, Some(false)) => {
+            say(NOT_WRITTEN);
+            true
+        }
+        (Some(page), _) => {
+            let allow = |rights: c_int| {
+                // SAFETY: a page of the library's table, which the loader made read-only and nothing else uses.
+                unsafe { libc::mprotect(page as *mut c_void, PAGE as usize, rights) == 0 }
+            };
+            if !allow(libc::PROT_READ | libc::PROT_WRITE) {
+                say(NOT_WRITTEN);
+                return true;
+            }
+            let is_done = put();
+            allow(libc::PROT_READ);
+            is_done
+        }
     }
-    let allow = |rights: c_int| {
-        // SAFETY: a page of the library's table, which the loader made read-only and nothing else uses.
-        unsafe { libc::mprotect(page as *mut c_void, PAGE as usize, rights) == 0 }
-    };
-    if !allow(libc::PROT_READ | libc::PROT_WRITE) {
-        say(1, "MPI not visible: import tables may not be written here");
-        return true;
-    }
-    let is_done = entry
-        .compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed)
-        .is_ok();
-    allow(libc::PROT_READ);
-    is_done
 }
 
-/// Says something once.
-fn say(kind: usize, text: &str) {
-    if SAID.get(kind).is_some_and(|said| said.swap(1, Ordering::Relaxed) == 0) {
-        notices::post(0, text);
+/// Something is to be said, once, when no lock is held.
+fn say(notice: usize) {
+    if let Some(notice) = NOTICES.get(notice) {
+        let _ = notice.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -243,8 +283,9 @@ fn protected_page(info: &libc::dl_phdr_info, place: u64) -> Option<u64> {
         .then_some(place / PAGE * PAGE)
 }
 
-/// Whether a word can be written: the kernel is made to add 0 to it, in a call that does nothing else.
-fn is_writable(place: u64) -> bool {
+/// Whether a word can be written: the kernel is made to add 0 to it, in a call that does nothing else. `None` if the kernel
+/// knows no such call.
+fn is_writable(place: u64) -> Option<bool> {
     /// Bits of the operation: add, and compare for equality.
     const ADD_NOTHING: u64 = 1 << 28;
     let own = AtomicU64::new(0);
@@ -262,7 +303,10 @@ fn is_writable(place: u64) -> bool {
             ADD_NOTHING,
         )
     };
-    result >= 0
+    match result {
+        0.. => Some(true),
+        _ => (std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)).then_some(false),
+    }
 }
 
 /// What the loader binds a name to; `None` if that is not certain.
