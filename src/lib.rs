@@ -27,6 +27,7 @@ pub mod keep;
 pub mod live;
 pub mod log;
 pub mod mcp;
+mod private_dir;
 pub mod process;
 pub mod prometheus;
 pub mod rocprofv3;

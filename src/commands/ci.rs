@@ -9,6 +9,7 @@ use crate::item::Exit;
 use crate::live::ingest::Gauging;
 use crate::live::run::{Run, headless, say, say_all};
 use crate::model::report::runs::{self, Comparison, Environment, Side, Sums};
+use crate::private_dir::PrivateDir;
 use crate::process::launch::{Output, Program};
 use crate::report::runs::baseline;
 use crate::report::threshold::{Threshold, exceeded_between};
@@ -16,15 +17,12 @@ use crate::rocprofv3::rocm_release;
 use crate::units;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The exit code where no verdict is possible: `git bisect run` skips such a commit.
 const NO_VERDICT: u8 = 125;
-/// Names that are tried for the directory of the runs.
-const MAX_TRIES: u32 = 1000;
 
 /// `roctop ci`. A failure of roctop's own is no verdict either.
 pub fn ci(options: &Ci) -> u8 {
@@ -92,7 +90,15 @@ fn run(options: &cli::CiRun) -> Result<u8> {
 
 /// Runs the program again and again; why that ended early, if it did.
 fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Option<String>> {
-    let scratch = Scratch::new(options.output.as_deref())?;
+    let Some(place) = &options.output else {
+        return repeat_in(PrivateDir::new("ci")?.path(), program, options, side);
+    };
+    fs::create_dir_all(place).with_context(|| format!("cannot create {}", place.display()))?;
+    repeat_in(place, program, options, side)
+}
+
+/// The same, with the recordings in `place`.
+fn repeat_in(place: &Path, program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Option<String>> {
     let budget = options.budget.map(Duration::from_nanos);
     let began = Instant::now();
     for number in 1..=options.runs {
@@ -103,15 +109,16 @@ fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Op
             say(&format!("the time of --for is over after {} runs", number - 1));
             break;
         }
-        let place = scratch.path.join(format!("run-{number}"));
+        let recording = place.join(format!("run-{number}"));
         let own = Run {
-            recording: Some(place.clone()),
+            recording: Some(recording.clone()),
             gauging: Some(Gauging::rate(cli::Gauges::default().gauge_rate)),
             output: Output::Error,
             ..Run::default()
         };
         let ran = headless(program, &own, &Look::default())?;
         let failed = match ran.exit {
+            _ if ran.was_asked_to_end => Some("a signal asked it to end".to_owned()),
             Exit::Code(0) if ran.is_whole => None,
             Exit::Code(0) => Some("its recording is incomplete".to_owned()),
             Exit::Code(code) => Some(format!("the program failed with exit code {code}")),
@@ -119,10 +126,10 @@ fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Op
         };
         let sums = match failed {
             Some(why) => Err(why),
-            None => sums(&place, cli::Reading::default())?,
+            None => sums(&recording, cli::Reading::default())?,
         };
-        if scratch.is_removed {
-            fs::remove_dir_all(&place).with_context(|| format!("cannot remove {}", place.display()))?;
+        if options.output.is_none() {
+            fs::remove_dir_all(&recording).with_context(|| format!("cannot remove {}", recording.display()))?;
         }
         match sums {
             Ok(sums) => side.runs.push(sums),
@@ -131,54 +138,6 @@ fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Op
         say(&format!("run {number} of {}", options.runs));
     }
     Ok(None)
-}
-
-/// Where the recordings of the runs are.
-struct Scratch {
-    path: PathBuf,
-    is_removed: bool,
-}
-
-impl Scratch {
-    fn new(wanted: Option<&Path>) -> Result<Self> {
-        let Some(path) = wanted else {
-            return Self::below(&std::env::temp_dir());
-        };
-        fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            is_removed: false,
-        })
-    }
-
-    /// A new directory that is the user's alone: what others may have put there is not used.
-    fn below(place: &Path) -> Result<Self> {
-        let own = place.join(format!("roctop-ci-{}", std::process::id()));
-        let mut path = own.clone();
-        for number in 1.. {
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && number <= MAX_TRIES => {
-                    let mut next = own.clone().into_os_string();
-                    next.push(format!("-{number}"));
-                    path = next.into();
-                }
-                made => {
-                    made.with_context(|| format!("cannot create {}", path.display()))?;
-                    break;
-                }
-            }
-        }
-        Ok(Self { path, is_removed: true })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if self.is_removed {
-            // What cannot be removed is left in the directory for temporary files.
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
 }
 
 /// What a run adds up to; the inner error is why it has nothing to compare.
@@ -297,25 +256,4 @@ fn here() -> Environment {
     facts.put("CPUs", allowed.map(|list| list.trim().to_owned()));
     facts.put_variables(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
     facts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn directories_of_runs_are_new_and_private() {
-        let place = std::env::temp_dir().join(format!("roctop-ci-test-{}", std::process::id()));
-        fs::create_dir_all(&place).unwrap();
-        let (first, second) = (Scratch::below(&place).unwrap(), Scratch::below(&place).unwrap());
-        assert_ne!(first.path, second.path);
-        for scratch in [&first, &second] {
-            let mode = fs::metadata(&scratch.path).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o700);
-        }
-        drop((first, second));
-        // They are removed with what is in them.
-        fs::remove_dir(&place).unwrap();
-    }
 }

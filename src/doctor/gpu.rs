@@ -15,8 +15,9 @@ mod verdict;
 pub use kept::{KeptLevel, hint, kept_level};
 
 use self::judge::Recorded;
-use self::step::{Check, MACHINE_WAS_BUSY, PrivateDir, Status};
+use self::step::{Check, MACHINE_WAS_BUSY, Status};
 use crate::embedded;
+use crate::private_dir::PrivateDir;
 use anyhow::{Context, Result};
 use roctop_ring::level::Level;
 use roctop_ring::session::{ENV_LEVEL, ENV_NO_FLIGHT};
@@ -71,7 +72,7 @@ pub fn examine(wish: SamplingRequest, out: &mut dyn Write) -> Result<u8> {
         wish,
         started: Instant::now(),
         program,
-        place: PrivateDir::make()?,
+        place: PrivateDir::new("doctor")?,
         level: Level::Files,
         checks: Vec::new(),
         out,

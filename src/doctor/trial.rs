@@ -3,6 +3,7 @@
 use super::{Report, Verdict};
 use crate::demo;
 use crate::item::{Item, ProcessId};
+use crate::private_dir::PrivateDir;
 use crate::raw::{Raw, RawSink};
 use crate::recording::Recording;
 use anyhow::{Context, Result};
@@ -46,8 +47,8 @@ impl Calibrations {
 
 /// Runs the trial and adds what it found.
 pub(super) fn examine(report: &mut Report) {
-    let place = std::env::temp_dir().join(format!("roctop-doctor-{}", std::process::id()));
-    match run(&place) {
+    let tried = PrivateDir::new("doctor").and_then(|place| run(&place.path().join("trial")));
+    match tried {
         Ok((records, lost, error)) => {
             let text = format!("{records} records of the built-in workload, {lost} lost");
             report.add(if records > 0 { Verdict::Well } else { Verdict::Bad }, "trial", text);
@@ -67,7 +68,6 @@ pub(super) fn examine(report: &mut Report) {
         }
         Err(error) => report.add(Verdict::Bad, "trial", format!("{error:#}")),
     }
-    let _ = std::fs::remove_dir_all(&place);
 }
 
 fn run(place: &Path) -> Result<(u64, u64, Option<f64>)> {

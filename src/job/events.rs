@@ -4,13 +4,12 @@ use super::pack::packed;
 use crate::clocks::boottime;
 use crate::item::Span;
 use crate::live::ingest::{Gauging, Ingest, Symbols};
+use crate::private_dir::PrivateDir;
 use crate::recording::{Merged, Origin, Recorder, Recording, cut};
 use crate::session::{Live, recording_of};
 use crate::topology;
-use anyhow::{Context, Result};
-use std::os::unix::fs::DirBuilderExt;
+use anyhow::Result;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of records at most, about; the oldest go first.
 const MAX_BYTES: u64 = 64 << 20;
@@ -19,29 +18,17 @@ const MAX_SECONDS: u32 = 60;
 
 /// A private folder that goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(PrivateDir);
 
 impl Folder {
-    /// A new one below the folder for temporary files.
+    /// A new one.
     pub(super) fn new() -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("roctop-events-{}-{next}", std::process::id()));
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self(path))
+        PrivateDir::new("events").map(Self)
     }
 
     /// Where the recording in it is.
     pub(crate) fn recording(&self) -> PathBuf {
-        self.0.join("events")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What remains is private.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join("events")
     }
 }
 

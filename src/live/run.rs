@@ -219,6 +219,8 @@ pub struct Ran {
     pub exit: Exit,
     /// All that was to be recorded is.
     pub is_whole: bool,
+    /// A signal that ends most programs was passed on to it.
+    pub was_asked_to_end: bool,
 }
 
 impl Ran {
@@ -328,7 +330,11 @@ pub fn headless(program: &Program, run: &Run, look: &Look) -> Result<Ran> {
         false if run.no_collect => say("nothing was recorded, as --no-collect wants it"),
         false => sum_up(&store, filter),
     }
-    Ok(Ran { exit, is_whole })
+    Ok(Ran {
+        exit,
+        is_whole,
+        was_asked_to_end: seen.sent.iter().any(|(signal, _)| supervise::ENDS.contains(signal)),
+    })
 }
 
 /// What a program that a signal ended left in flight; none when that is nothing.

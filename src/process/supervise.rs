@@ -47,6 +47,8 @@ pub(super) fn is_the_programs(signal: i32) -> bool {
     !kept.map(Signal::as_raw).contains(&signal)
 }
 
+/// Signals by which users and schedulers ask a program to end.
+pub const ENDS: [i32; 4] = [HUP, INT, QUIT, Signal::TERM.as_raw()];
 /// Signals of the terminal that stop processes.
 const STOPS: [i32; 3] = [Signal::TSTP.as_raw(), Signal::TTIN.as_raw(), Signal::TTOU.as_raw()];
 

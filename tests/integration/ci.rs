@@ -6,6 +6,7 @@ use crate::kit::made::{Made, make};
 use crate::kit::rig::{Rig, rig};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Recordings of as many runs, that take longer by a factor.
 fn runs(place: &Path, name: &str, count: usize, made: &Made) -> Vec<String> {
@@ -278,4 +279,30 @@ fn a_bisection_finds_the_first_slower_commit() {
     assert!(text.contains("first bad commit could be any of"), "{text}");
     let (_, log) = git(&["bisect", "log"]);
     assert!(log.contains("skip: ") && log.contains("bad: "), "{log}");
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_gives_no_verdict() {
+    let place = place("ci-asked");
+    let script = "trap 'exit 0' TERM; touch started; while :; do sleep 0.05; done";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roctop"));
+    command.args(["ci", "run", "-n", "5", "--save", "saved", "--", "sh", "-c", script]);
+    command.env("ROCTOP_CONFIG", "/dev/null").current_dir(&place);
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    let began = Instant::now();
+    while !place.join("started").exists() {
+        assert!(began.elapsed() < Duration::from_mins(1));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("run 1: a signal asked it to end"), "{said}");
+    assert!(!place.join("saved").exists());
 }

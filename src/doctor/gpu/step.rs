@@ -1,13 +1,10 @@
 //! One check: a process with a time limit, and what it printed.
 
-use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -145,33 +142,6 @@ impl Check {
     /// A fact that it reported.
     pub(super) fn fact(&self, name: &str) -> &str {
         self.facts.get(name).map_or("", String::as_str)
-    }
-}
-
-/// A private directory, gone with this.
-pub(super) struct PrivateDir(PathBuf);
-
-impl PrivateDir {
-    /// Makes it.
-    pub(super) fn make() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("roctop-doctor-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .context("no private directory can be made for recordings")?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for PrivateDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
