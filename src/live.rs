@@ -2,6 +2,7 @@
 
 mod appearance;
 mod attached;
+mod bindings;
 mod effects;
 pub mod ingest;
 mod job;

@@ -1,18 +1,17 @@
 //! Reads how long the program's threads had run, some times a second: whether a thread that launches nothing runs. And where its
 //! processes may run, every few seconds.
 
+use super::bindings::Bindings;
 use super::ingest::BatchSender;
 use crate::clocks::boottime;
 use crate::item::ProcessId;
 use crate::raw::{Batch, Raw, RawSink};
 use anyhow::Result;
-use roctop_source::sysfs::binding;
-use roctop_trace::binding::Binding;
 use roctop_trace::thread_reading::ThreadReading;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -25,7 +24,7 @@ const INTERVAL: Duration = Duration::from_millis(190);
 /// Maximum number of threads that are read at each drain: their readings take less than a thousandth of a core.
 const MAX_FREQUENT: usize = 8;
 /// Maximum number of threads that are read.
-const MAX_THREADS: usize = 64;
+pub(super) const MAX_THREADS: usize = 64;
 
 /// Threads of the session: process, pid, and thread ids.
 pub(super) type Threads = Arc<Mutex<Vec<(ProcessId, u32, Vec<u32>)>>>;
@@ -39,7 +38,7 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("threads".into()).spawn(move || {
         let mut readers = Readers::default();
-        let mut places = Places::new(root);
+        let mut bindings = Bindings::new(root);
         let mut read_at: Option<Instant> = None;
         for () in drains {
             if readers.are_many() && read_at.is_some_and(|at| at.elapsed() < INTERVAL) {
@@ -50,7 +49,7 @@ pub(super) fn start(
             let mut batch = Batch::default();
             readers.keep(&known);
             for (process, pid, tids) in known {
-                if let Some(binding) = places.read(process, pid, &tids) {
+                if let Some(binding) = bindings.read(process, pid, &tids) {
                     batch.take(process, &Raw::Binding(&binding));
                 }
                 let readings: Vec<ThreadReading> = tids.into_iter().filter_map(|tid| readers.read(pid, tid)).collect();
@@ -64,58 +63,6 @@ pub(super) fn start(
         }
     })?;
     Ok(thread)
-}
-
-/// When it was read where processes may run.
-struct Places {
-    /// Root of the driver's and the Linux kernel's files about the node.
-    root: PathBuf,
-    launcher: Option<String>,
-    allotted: Option<u64>,
-    /// By process, for itself and each thread.
-    read: BTreeMap<u32, (Instant, BTreeMap<u32, Instant>)>,
-}
-
-impl Places {
-    /// Time from one reading of a thread to the next.
-    const INTERVAL: Duration = Duration::from_secs(5);
-
-    fn new(root: PathBuf) -> Self {
-        let variable = |name: &str| std::env::var(name).ok();
-        let launcher = roctop_job::launcher::placement(&variable, "").launcher;
-        Self {
-            root,
-            launcher: launcher.map(str::to_owned),
-            allotted: variable("SLURM_CPUS_ON_NODE").and_then(|count| count.trim().parse().ok()),
-            read: BTreeMap::new(),
-        }
-    }
-
-    /// Reads a process and those of its threads that are due; `None` if nothing is.
-    fn read(&mut self, process: ProcessId, pid: u32, tids: &[u32]) -> Option<Binding> {
-        let now = Instant::now();
-        let is_first = !self.read.contains_key(&process.0);
-        let (last, threads) = self.read.entry(process.0).or_insert_with(|| (now, BTreeMap::new()));
-        let is_due = |at: &Instant| now.duration_since(*at) >= Self::INTERVAL;
-        let due = tids.iter().filter(|tid| threads.get(tid).is_none_or(is_due));
-        let due: Vec<u32> = due.take(MAX_THREADS).copied().collect();
-        if due.is_empty() && !is_first && !is_due(last) {
-            return None;
-        }
-        *last = now;
-        threads.extend(due.iter().map(|tid| (*tid, now)));
-        let Some(mut binding) = binding::process(Path::new("/"), pid, &due, boottime()) else {
-            // The next reading is the first one.
-            if is_first {
-                self.read.remove(&process.0);
-            }
-            return None;
-        };
-        binding.launcher.clone_from(&self.launcher);
-        binding.allotted = self.allotted;
-        binding.node = is_first.then(|| Box::new(binding::node(&self.root)));
-        Some(binding)
-    }
 }
 
 /// Files of threads. They stay open: to find them by name takes longer than to read them.

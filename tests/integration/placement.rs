@@ -187,6 +187,10 @@ fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
         place: path,
     };
     let recorded = of_recording(&job, &recording);
+    for question in ["placement where rank=1", "placement by pid"] {
+        let output = job.roctop(&["ask", recording.to_str().unwrap(), question]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
     assert_eq!(
         (values(&recorded, "Rank"), values(&recorded, "Threads_NUMA")),
         (vec![&1.into()], vec![&"1".into()])

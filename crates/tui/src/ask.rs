@@ -101,6 +101,15 @@ pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Er
             asking.list(Pane::Devices, &["Device"], &|_| true);
         }
         Verb::Placement => {
+            if let Some(by) = &question.by {
+                return Err(error(by, "placement is sorted by rank: it takes no by"));
+            }
+            if !question.filter.is_empty() {
+                return Err(Error {
+                    column: question.source.find("where").unwrap_or(0),
+                    message: "placement judges all processes together: it takes no filter".into(),
+                });
+            }
             asking.answer.places = placement::places(&asking.snap);
             asking.answer.place(question.limit);
         }
