@@ -206,6 +206,67 @@ fn roctop(place: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Parquet has the rows of the CSV file, as numbers that may be null, and each column once.
+fn parquet_has_the_same_once(place: &Path, mut of_csv: Vec<String>) {
+    let rows = parquet_rows(place, "mpi_api");
+    for row in &rows {
+        let names: Vec<&String> = row.get_column_iter().map(|column| column.0).collect();
+        let unique: BTreeSet<&String> = names.iter().copied().collect();
+        assert_eq!(names.len(), unique.len(), "{names:?}");
+    }
+    let cell = |row: &Row, name: &str| match row.get_column_iter().find(|column| column.0 == name).unwrap().1 {
+        Field::Long(number) => number.to_string(),
+        Field::Str(text) => text.clone(),
+        Field::Null => String::new(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let row = |row: &Row| {
+        ["function", "communicator", "peer", "tag", "bytes"]
+            .map(|name| cell(row, name))
+            .join("|")
+    };
+    let mut of_parquet: Vec<String> = rows.iter().map(row).collect();
+    of_parquet.sort();
+    of_csv.sort();
+    assert_eq!(of_parquet, of_csv);
+}
+
+/// An answer has the sums of the file's rows.
+fn an_answer_has_the_sums(place: &Path, calls: &Table) {
+    let [functions, sizes] = ["Function", "Bytes"].map(|name| calls.column(name));
+    let answer = roctop(place, &["ask", "rec", "top mpi", "--format", "json"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let mut sums: BTreeMap<&str, (u64, u64, u64, u64)> = BTreeMap::new();
+    let times = ["Start_Timestamp", "End_Timestamp"].map(|name| calls.column(name));
+    for at in 0..functions.len() {
+        let [begin, end] = times.each_ref().map(|column| column[at].parse::<u64>().unwrap());
+        let sum = sums.entry(functions[at]).or_default();
+        (sum.0, sum.1) = (sum.0 + 1, sum.1 + end - begin);
+        if let Ok(bytes) = sizes[at].parse::<u64>() {
+            (sum.2, sum.3) = (sum.2 + bytes, sum.3 + 1);
+        }
+    }
+    let rows = answer["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), sums.len());
+    for row in rows {
+        let values = &row["values"];
+        let (count, time, bytes, sized) = sums[values["Function"].as_str().unwrap()];
+        assert_eq!(
+            (values["Calls"].as_u64(), values["Total_ns"].as_u64()),
+            (Some(count), Some(time))
+        );
+        assert_eq!(values["Bytes"].as_u64(), (sized > 0).then_some(bytes), "{row}");
+        assert_eq!(values["Calls_with_Bytes"].as_u64(), Some(sized));
+    }
+    let notes = answer["notes"].as_array().unwrap();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.as_str().unwrap().ends_with("of the time in MPI")),
+        "{notes:?}"
+    );
+}
+
 #[test]
 fn calls_of_mpi_are_in_files_and_in_the_summary() {
     if !has_compiler() {
@@ -226,7 +287,6 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     let columns = ["Function", "Communicator", "Peer", "Tag", "Bytes"].map(|name| calls.column(name));
     let row = |at: usize| columns.each_ref().map(|column| column[at]).join("|");
     let rows: Vec<String> = (0..found).map(row).collect();
-    let rows_of_csv = rows.clone();
     for expected in [
         "MPI_Init||||",
         "MPI_Send|world|5|42|24",
@@ -238,30 +298,7 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     ] {
         assert!(rows.iter().any(|row| row == expected), "{expected}: {rows:#?}");
     }
-    // Parquet has the same, as numbers that may be null, and each column once.
-    let rows = parquet_rows(&place, "mpi_api");
-    assert_eq!(rows.len(), found);
-    for row in &rows {
-        let names: Vec<&String> = row.get_column_iter().map(|column| column.0).collect();
-        let unique: BTreeSet<&String> = names.iter().copied().collect();
-        assert_eq!(names.len(), unique.len(), "{names:?}");
-    }
-    let cell = |row: &Row, name: &str| match row.get_column_iter().find(|column| column.0 == name).unwrap().1 {
-        Field::Long(number) => number.to_string(),
-        Field::Str(text) => text.clone(),
-        Field::Null => String::new(),
-        other => panic!("{name} is {other:?}"),
-    };
-    let row = |row: &Row| {
-        ["function", "communicator", "peer", "tag", "bytes"]
-            .map(|name| cell(row, name))
-            .join("|")
-    };
-    let mut of_parquet: Vec<String> = rows.iter().map(row).collect();
-    let mut of_csv = rows_of_csv;
-    of_parquet.sort();
-    of_csv.sort();
-    assert_eq!(of_parquet, of_csv);
+    parquet_has_the_same_once(&place, rows);
     let document = document(&place);
     let listed = document["buffer_records"]["mpi_api"].as_array().unwrap();
     assert_eq!(listed.len(), 19);
@@ -285,38 +322,7 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     );
     assert!(row("MPI_Init")["bytes"].is_null());
     assert!(summary["mpi"][0]["time_ns"].as_u64().unwrap() > 0);
-    // An answer has the sums of the file's rows.
-    let answer = roctop(&place, &["ask", "rec", "top mpi", "--format", "json"]);
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    let mut sums: BTreeMap<&str, (u64, u64, u64, u64)> = BTreeMap::new();
-    let times = ["Start_Timestamp", "End_Timestamp"].map(|name| calls.column(name));
-    for at in 0..found {
-        let [begin, end] = times.each_ref().map(|column| column[at].parse::<u64>().unwrap());
-        let sum = sums.entry(columns[0][at]).or_default();
-        (sum.0, sum.1) = (sum.0 + 1, sum.1 + end - begin);
-        if let Ok(bytes) = columns[4][at].parse::<u64>() {
-            (sum.2, sum.3) = (sum.2 + bytes, sum.3 + 1);
-        }
-    }
-    let rows = answer["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), sums.len());
-    for row in rows {
-        let values = &row["values"];
-        let (count, time, bytes, sized) = sums[values["Function"].as_str().unwrap()];
-        assert_eq!(
-            (values["Calls"].as_u64(), values["Total_ns"].as_u64()),
-            (Some(count), Some(time))
-        );
-        assert_eq!(values["Bytes"].as_u64(), (sized > 0).then_some(bytes), "{row}");
-        assert_eq!(values["Calls_with_Bytes"].as_u64(), Some(sized));
-    }
-    let notes = answer["notes"].as_array().unwrap();
-    assert!(
-        notes
-            .iter()
-            .any(|note| note.as_str().unwrap().ends_with("of the time in MPI")),
-        "{notes:?}"
-    );
+    an_answer_has_the_sums(&place, &calls);
     let table = roctop(&place, &["summary", "rec"]);
     assert!(
         table.contains("BYTES  MPI\n") && table.contains("% of the time in MPI"),
