@@ -381,3 +381,25 @@ fn a_queue_shows_its_own_kernels_at_every_zoom() {
         assert!(!colors[..at].contains(color), "{colors:?}\n{text}");
     }
 }
+
+#[test]
+fn a_step_is_measured_on_the_timeline_and_is_not_idle() {
+    let mut driven = Driven::new(snapshot("training", Mode::Live, 20_050), (120, 36));
+    driven.typed("Isj");
+    driven.key(Key::Enter);
+    let screen = driven.text();
+    assert!(!screen.contains(": idle "), "{screen}");
+    // The range and what it is called, and what ran in it.
+    let (slice, range) = (driven.ui.slice, driven.ui.range);
+    let (Some((lane, begin)), Some(range)) = (slice, range) else {
+        panic!("{screen}");
+    };
+    let slice = *driven.snap.lane(lane).unwrap().at(begin).unwrap();
+    assert_eq!(range.span(), slice.span);
+    assert!(screen.contains("step") && screen.contains("GPU0 busy"), "{screen}");
+    // From a thread's row, the next gap is a GPU's.
+    driven.typed("}");
+    let screen = driven.text();
+    assert!(screen.contains("GPU0: idle ") && !screen.contains("no further gap"), "{screen}");
+    assert!(driven.ui.slice.is_none());
+}

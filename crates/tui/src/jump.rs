@@ -2,6 +2,7 @@
 
 use super::Pane;
 use super::tab::{instances, kernels};
+use super::time::Range;
 use super::track::Track;
 use super::widgets::table::Scene;
 use super::{Tab, Ui};
@@ -130,11 +131,10 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
             ui.show(Tab::Timeline);
             let columns = ui.lane_columns();
             ui.time.frame(snap, columns, *span);
-            ui.slice = None;
-            ui.range = None;
+            (ui.slice, ui.gap, ui.range) = (None, None, None);
             if let Some(key) = key {
                 ui.track = Some(Track::Lane(*key));
-                ui.gap = Some(*span);
+                select_stretch(ui, snap, *key, *span);
             }
         }
         Target::Row(tab, pane, key) => {
@@ -146,6 +146,21 @@ pub(crate) fn go(ui: &mut Ui, snap: &Snapshot, target: &Target) -> Option<&'stat
         Target::Nowhere(_) | Target::Rank(_) => {}
     }
     None
+}
+
+/// Selects a stretch of time in a lane: a GPU's is a gap, a thread's is measured, with the slice that begins it.
+fn select_stretch(ui: &mut Ui, snap: &Snapshot, key: LaneKey, span: Span) {
+    if let LaneKey::Agent(_) = key {
+        ui.gap = Some(span);
+        return;
+    }
+    let slice = snap.lane(key).and_then(|lane| lane.at(span.begin));
+    ui.slice = slice.map(|slice| (key, slice.span.begin));
+    ui.range = Some(Range {
+        anchor: span.begin,
+        head: span.end,
+        moves: false,
+    });
 }
 
 /// What is too narrow to be seen gets an eighth of the screen, with what is around it.

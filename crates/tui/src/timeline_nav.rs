@@ -28,6 +28,17 @@ fn current(ui: &Ui, snap: &Snapshot) -> Option<Track> {
     })
 }
 
+/// The row whose gaps are looked for: a thread that is outside of calls works, so from its rows it is the first GPU's.
+fn with_gaps(ui: &Ui, snap: &Snapshot) -> Option<Track> {
+    let chosen = current(ui, snap)?;
+    if !matches!(chosen, Track::Lane(_)) || chosen.thread().is_none() {
+        return Some(chosen);
+    }
+    let tracks = rows::order(&Scene { ui, snap });
+    let agent = tracks.into_iter().find_map(Track::agent)?;
+    Some(Track::Lane(LaneKey::Agent(agent)))
+}
+
 /// Where the time cursor is: the selected slice, else the middle of the screen.
 fn cursor(ui: &Ui, snap: &Snapshot) -> Nanos {
     let columns = ui.lane_columns();
@@ -92,7 +103,7 @@ pub(super) fn matching(ui: &mut Ui, snap: &Snapshot, way: Direction) {
 
 /// Selects the next stretch without work that is wide enough to be seen.
 pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Direction) {
-    let Some(track) = current(ui, snap) else { return };
+    let Some(track) = with_gaps(ui, snap) else { return };
     let columns = ui.lane_columns();
     let least = ui.time.width(snap, columns).saturating_mul(2).min(snap.thresholds.gap);
     let from = match ui.gap {
@@ -104,7 +115,9 @@ pub(super) fn gap(ui: &mut Ui, snap: &Snapshot, way: Direction) {
         let least = roctop_trace::units::duration(least);
         return ui.say(snap, &format!("no further gap of {least} or more in this row"));
     };
-    ui.track = Some(ui.track.unwrap_or(track));
+    if ui.track.is_none_or(|chosen| chosen.agent() != track.agent()) {
+        ui.track = Some(track);
+    }
     (ui.gap, ui.slice) = (Some(found), None);
     if let Some(range) = ui.range.as_mut().filter(|range| range.moves) {
         range.head = found.end;
