@@ -95,6 +95,21 @@ pub fn process(pid: i32) -> String {
     }
 }
 
+/// Whether a thread of a process runs, or would run if a CPU were free.
+pub(super) fn is_running(pid: i32) -> bool {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    // The name before the state may contain anything.
+    let is_running = |stat: &str| {
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with('R'))
+    };
+    tasks
+        .flatten()
+        .any(|task| std::fs::read_to_string(task.path().join("stat")).is_ok_and(|stat| is_running(&stat)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,8 +20,12 @@ use std::time::{Duration, Instant};
 
 /// How long roctop waits for the sender of a signal to send it to the program, too.
 const TO_BOTH: Duration = Duration::from_millis(100);
+/// How long it waits for a sender that has run since: on a busy machine one is interrupted between the two.
+const TO_BOTH_AT_MOST: Duration = Duration::from_secs(2);
+/// How soon roctop looks at a running sender again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long a signal counts that the witness has got and roctop has not.
-const UNSEEN: Duration = Duration::from_secs(1);
+const UNSEEN: Duration = Duration::from_secs(TO_BOTH_AT_MOST.as_secs() + 1);
 
 const HUP: i32 = Signal::HUP.as_raw();
 const INT: i32 = Signal::INT.as_raw();
@@ -183,6 +187,14 @@ struct Waiting {
     sender: String,
 }
 
+impl Waiting {
+    /// Whether its sender has had the time to signal the program, too.
+    fn is_due(&self, now: Instant) -> bool {
+        let waited = now.saturating_duration_since(self.at);
+        waited >= TO_BOTH_AT_MOST || (waited >= TO_BOTH && !exit_cause::is_running(self.caught.sender))
+    }
+}
+
 /// Passes signals on to a program.
 struct Passing<F> {
     pid: i32,
@@ -210,7 +222,10 @@ impl<F: FnMut(i32, &str, Step) -> bool> Passing<F> {
             self.stop_with_the_program();
             let now = Instant::now();
             self.decide(now, false);
-            let left = self.waiting.front().map(|first| TO_BOTH.saturating_sub(now - first.at));
+            let left = self
+                .waiting
+                .front()
+                .map(|first| TO_BOTH.saturating_sub(now - first.at).max(LOOK_AGAIN));
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], left.as_ref());
         }
@@ -255,7 +270,7 @@ impl<F: FnMut(i32, &str, Step) -> bool> Passing<F> {
 
     /// Passes on what the program does not have. At its end, all that remains is decided, and nothing is passed on.
     fn decide(&mut self, now: Instant, is_end: bool) {
-        let is_due = |waiting: &Waiting| is_end || now.saturating_duration_since(waiting.at) >= TO_BOTH;
+        let is_due = |waiting: &Waiting| is_end || waiting.is_due(now);
         if !self.waiting.front().is_some_and(is_due) {
             return;
         }
@@ -365,7 +380,7 @@ mod tests {
         let (start, mut seen) = (Instant::now(), Seen::default());
         seen.add(start, vec![by(USR1, 7), by(USR1, 7)]);
         assert!(seen.has(start, &by(USR1, 7)));
-        let later = start + Duration::from_secs(2);
+        let later = start + UNSEEN + Duration::from_secs(1);
         seen.add(later, Vec::new());
         assert!(!seen.has(later, &by(USR1, 7)));
     }

@@ -400,6 +400,9 @@ fn a_step_is_measured_on_the_timeline_and_is_not_idle() {
     // From a thread's row, the next gap is a GPU's.
     driven.typed("}");
     let screen = driven.text();
-    assert!(screen.contains("GPU0: idle ") && !screen.contains("no further gap"), "{screen}");
+    assert!(
+        screen.contains("GPU0: idle ") && !screen.contains("no further gap"),
+        "{screen}"
+    );
     assert!(driven.ui.slice.is_none());
 }

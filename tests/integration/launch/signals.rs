@@ -128,6 +128,8 @@ enum Target {
     Both,
     /// Every process by itself, as Slurm and systemd do.
     Each,
+    /// The same, by a sender that another process interrupts for long.
+    Interrupted,
 }
 
 /// Sends signals to a program that notes them, and returns how many of each it got.
@@ -156,11 +158,18 @@ fn count(tool: &[&str], has_terminal: bool, target: Target, signals: &[i32]) -> 
             Target::Pid => send(&name, roctop),
             Target::Group => kill(&name, &[&format!("-{roctop}")]),
             Target::Both => into.as_mut().unwrap().write_all(&[*signal as u8]).unwrap(),
-            Target::Each => {
-                let mut all = children(roctop);
-                all.insert(0, roctop);
-                let all: Vec<String> = all.iter().map(u32::to_string).collect();
-                kill(&name, &all.iter().map(String::as_str).collect::<Vec<_>>());
+            Target::Each | Target::Interrupted => {
+                let all: Vec<String> = [vec![roctop], children(roctop)]
+                    .concat()
+                    .iter()
+                    .map(u32::to_string)
+                    .collect();
+                if target == Target::Interrupted {
+                    let sender = Command::new(sigs).args(["slow", &name]).args(&all).status();
+                    assert!(sender.unwrap().success());
+                } else {
+                    kill(&name, &all.iter().map(String::as_str).collect::<Vec<_>>());
+                }
             }
         }
         let what = format!("signal {signal} to {target:?} of {words:?}");
@@ -311,6 +320,18 @@ fn signals_that_come_at_once_all_reach_the_program() {
     let (_, noted) = noted(&report).unwrap();
     for signal in &sent {
         assert_eq!(noted.iter().filter(|noted| *noted == signal).count(), 1, "{signal}");
+    }
+}
+
+/// On a busy machine, a sender may wait for a CPU between two processes.
+#[test]
+fn a_sender_that_is_interrupted_has_sent_one_signal() {
+    if sigs().is_none() {
+        return;
+    }
+    for (tool, has_terminal) in [&tools()[1], &tools()[2]] {
+        let under = count(tool, *has_terminal, Target::Interrupted, &[10, 15]);
+        assert_eq!(under, [(10, 1), (15, 1)], "{tool:?}");
     }
 }
 

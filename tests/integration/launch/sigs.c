@@ -2,6 +2,7 @@
 //   sigs note REPORT          catches all signals and appends a line with the number of each; the last one ends it with 5
 //   sigs timeout FIFO WORDS   starts a program; for each byte in FIFO, sends it that signal and then the group, as timeout(1) does
 //   sigs as I B C WORDS       becomes a program, with these signals ignored (I), blocked (B) and descriptors closed (C): 1,2
+//   sigs slow SIGNAL PIDS     signals these processes, and works for 0.3 s between two, as if another process had its CPU
 //   sigs show REPORT          writes which signals are ignored and blocked, and which standard streams are open
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int report;
@@ -85,6 +87,21 @@ static int run_as(char **words) {
   return 127;
 }
 
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int run_slow(int number, char **pids) {
+  for (int at = 0; pids[at]; at++) {
+    double until = now() + (at ? 0.3 : 0);
+    while (now() < until) continue;
+    kill(atoi(pids[at]), number);
+  }
+  return 0;
+}
+
 static int run_show(const char *path) {
   int open_streams = 0;
   for (int stream = 0; stream < 3; stream++)
@@ -106,6 +123,7 @@ int main(int count, char **words) {
   if (count > 2 && !strcmp(words[1], "note")) return run_note(words[2]);
   if (count > 3 && !strcmp(words[1], "timeout")) return run_timeout(words[2], words + 3);
   if (count > 5 && !strcmp(words[1], "as")) return run_as(words + 2);
+  if (count > 3 && !strcmp(words[1], "slow")) return run_slow(atoi(words[2]), words + 3);
   if (count > 2 && !strcmp(words[1], "show")) return run_show(words[2]);
   return 2;
 }
