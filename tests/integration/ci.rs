@@ -111,6 +111,11 @@ fn wrong_command_lines_end_with_2() {
         ),
         (&["ci", "run", "--format", "json", "--", "true"], "baseline"),
         (&["ci", "run", "-n", "0", "--", "true"], "'0'"),
+        (&["ci", "run", "--before", "a 'b", "--", "true"], "no command"),
+        (
+            &["ci", "run", "--before", "a", "--baseline", "b", "--", "true"],
+            "cannot be used with",
+        ),
         (&["summary", "nowhere", "--fail-if", "avg(gemm) > +3%"], "baseline"),
     ] {
         let (code, _, said) = ended(words);
@@ -228,6 +233,54 @@ fn a_program_is_compared_with_its_baseline() {
     );
     assert_eq!(code, Some(125), "{text}");
     assert!(text.contains("over before the first run"), "{text}");
+}
+
+#[test]
+fn two_programs_run_in_turns() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("ci-turns");
+    let app = rig.app("matrix_transpose");
+    // Each run writes which of both it was.
+    let old = format!("sh -c 'echo old >> turns; exec {} 1'", app.display());
+    let new = format!("echo new >> turns; exec {} 2", app.display());
+    let turns = |options: &[&str]| {
+        let _ = std::fs::remove_file(place.join("turns"));
+        let words = [
+            &[
+                "ci",
+                "run",
+                "-n",
+                "5",
+                "--before",
+                &old,
+                "--fail-if",
+                "calls(transpose) > +0%",
+            ][..],
+            options,
+            &["--", "sh", "-c", &new],
+        ];
+        let (code, text) = on_the_rig(rig, &place, &words.concat());
+        (
+            code,
+            text,
+            std::fs::read_to_string(place.join("turns")).unwrap_or_default(),
+        )
+    };
+    let (code, text, order) = turns(&["-o", "kept"]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("5 runs before, 5 runs after"), "{text}");
+    assert!(text.contains("transpose_naive") && text.contains("+100.0 %"), "{text}");
+    assert_eq!(
+        order.split_whitespace().collect::<Vec<_>>(),
+        ["old", "new", "new", "old", "old", "new", "new", "old", "old", "new"]
+    );
+    assert!(place.join("kept/before-5/roctop.json").exists() && place.join("kept/run-5/roctop.json").exists());
+    let (code, text, order) = turns(&["--for", "0s"]);
+    assert_eq!((code, order.as_str()), (Some(125), ""), "{text}");
+    let words = ["ci", "run", "--before", "false", "--", "sh", "-c", &new];
+    let (code, text) = on_the_rig(rig, &place, &words);
+    assert_eq!(code, Some(125), "{text}");
+    assert!(text.contains("before 1: the program failed with exit code 1"), "{text}");
 }
 
 #[test]
