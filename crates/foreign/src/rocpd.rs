@@ -25,7 +25,7 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
     database.query_row(&format!("PRAGMA hard_heap_limit = {HEAP}"), [], |_| Ok(()))?;
     // No longer names are demangled.
     let mut kernels = database
-        .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid FROM kernels")?;
+        .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid, tid FROM kernels")?;
     let mut rows = kernels.query([])?;
     while let Some(row) = rows.next()? {
         let text: String = row.get(0)?;
@@ -34,6 +34,9 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
         let (correlation, dispatch): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
         let process = process(row, 5, 6)?;
         tally.kernel(name, [begin, end], Some(process), correlation.map(|id| id as u64));
+        if let Some(thread) = row.get::<_, Option<i64>>(7)? {
+            tally.launched_by((process, thread as u64), correlation.map(|id| id as u64));
+        }
         tally.dispatch(process, dispatch.unwrap_or_default() as u64);
     }
     let mut calls = database
@@ -42,12 +45,10 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
     while let Some(row) = rows.next()? {
         let (function, begin, correlation): (String, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let thread: Option<i64> = row.get(3)?;
-        tally.call(
-            &function,
-            (process(row, 4, 5)?, thread.unwrap_or_default() as u64),
-            begin,
-            correlation.map(|id| id as u64),
-        );
+        let thread = (process(row, 4, 5)?, thread.unwrap_or_default() as u64);
+        let correlation = correlation.map(|id| id as u64);
+        tally.called(thread, correlation);
+        tally.call(&function, thread, begin, correlation);
     }
     Ok(tally)
 }
