@@ -27,7 +27,14 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
     let mut kernels = database
         .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid, tid FROM kernels")?;
     let mut rows = kernels.query([])?;
+    // A row takes a byte or more: a view that makes up more has no end.
+    let mut left = std::fs::metadata(path)?.len();
+    let mut count = || {
+        left = left.checked_sub(1).ok_or(Error::Unknown)?;
+        Ok::<_, Error>(())
+    };
     while let Some(row) = rows.next()? {
+        count()?;
         let text: String = row.get(0)?;
         let name = tally.name(&text);
         let (begin, end): (i64, i64) = (row.get(1)?, row.get(2)?);
@@ -43,6 +50,7 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
         .prepare("SELECT substr(name, 1, 128), start, stack_id, tid, nid, pid FROM regions WHERE name LIKE 'hip%'")?;
     let mut rows = calls.query([])?;
     while let Some(row) = rows.next()? {
+        count()?;
         let (function, begin, correlation): (String, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let thread: Option<i64> = row.get(3)?;
         let thread = (process(row, 4, 5)?, thread.unwrap_or_default() as u64);

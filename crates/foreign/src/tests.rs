@@ -441,6 +441,36 @@ fn arrows_of_waits_need_no_end() {
     assert_eq!(found("waits-open", text("").as_bytes(), None), [("open_arrows", 1)]);
 }
 
+#[test]
+fn hostile_tables_end() {
+    let place = place("hostile");
+    let path = place.join("results.db");
+    let _ = std::fs::remove_file(&path);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    // Views without an end.
+    let view = |name: &str, text: &str| {
+        format!(
+            "CREATE VIEW {name} AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT '{text}' AS name, i AS start, \
+             i AS \"end\", i AS stack_id, i AS dispatch_id, 1 AS nid, 2 AS pid, 3 AS tid FROM n;"
+        )
+    };
+    database
+        .execute_batch(&[view("kernels", "gemm"), view("regions", "hipLaunchKernel")].concat())
+        .unwrap();
+    drop(database);
+    assert!(matches!(Trace::read(&path), Err(Error::Unknown)));
+    let kernels = "\"Kernel_Name\",\"Thread_Id\",\"Dispatch_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+                   \"gemm\",1,18446744073709551615,18446744073709551615,18446744073709551615,0\n\"gemm\",1,2,3,4,5\n";
+    let path = place.join("kernel_trace.csv");
+    for at in 0..kernels.len() {
+        let mut flipped = kernels.as_bytes().to_vec();
+        flipped[at] ^= 0x0b;
+        std::fs::write(&path, &flipped).unwrap();
+        // Any answer but a panic.
+        let _ = Trace::read(&path).map(|trace| trace.report(None).json());
+    }
+}
+
 /// A profile of PyTorch of the CPU alone has no kernel and no launch, and is complete.
 #[test]
 fn a_profile_of_a_cpu_is_complete() {
