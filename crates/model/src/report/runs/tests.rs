@@ -91,6 +91,33 @@ fn code_and_clock_are_named_beside_a_change() {
 }
 
 #[test]
+fn power_and_placement_are_named_where_they_differ() {
+    let with = |power: f64, wrong: &[usize]| {
+        let mut side = side(&USUAL);
+        for (at, run) in side.runs.iter_mut().enumerate() {
+            run.power = Some(power);
+            if wrong.contains(&at) {
+                // Two ranks of a run are one run.
+                run.placement = vec!["far from its GPU".into(); 2];
+            }
+        }
+        side
+    };
+    let head = |before: &Side, after: &Side| {
+        let mut out = Vec::new();
+        let found = compare(before, after).unwrap();
+        write(Format::Table, [before, after], Ok(&found), None, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = head(&with(200.0, &[]), &with(150.0, &[1, 4]));
+    assert!(text.contains("power: 200 W before, 150 W after\n"), "{text}");
+    let differ = "placement differs: before: nothing wrong; after: far from its GPU in 2 of 7 runs\n";
+    assert!(text.contains(differ), "{text}");
+    let same = with(200.0, &[3]);
+    assert!(!head(&same, &same).contains("placement"));
+}
+
+#[test]
 fn few_runs_and_another_gpu_have_no_verdict() {
     assert_eq!(
         compare(&side(&USUAL), &side(&USUAL[..4])).unwrap_err(),
