@@ -27,19 +27,22 @@ pub enum CiAction {
 /// Options of running a program several times.
 #[derive(Debug, Args)]
 pub struct CiRun {
-    /// Number of runs; a verdict needs 5.
+    /// Number of runs, with --before of each program; a verdict needs 5.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// Begin no further run after TIME, as 10min.
+    /// Begin no further run after TIME, as 10min; with --before: no further pair of runs.
     #[arg(long = "for", value_name = "TIME", value_parser = grace)]
     pub budget: Option<u64>,
     /// Compare with the runs in FILE.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "before")]
     pub baseline: Option<PathBuf>,
+    /// Compare with runs of COMMAND, a program and its arguments in one word with quotes as a shell has them. Both run in turns.
+    #[arg(long, value_name = "COMMAND")]
+    pub before: Option<String>,
     /// Write the sums of these runs to FILE, as a baseline.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Keep the recordings below DIR, as run-1, run-2, …; else they are removed.
+    /// Keep the recordings below DIR, as run-1, run-2, …, those of --before as before-1, …; else they are removed.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

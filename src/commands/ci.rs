@@ -16,6 +16,7 @@ use crate::report::threshold::{Threshold, exceeded_between};
 use crate::rocprofv3::rocm_release;
 use crate::units;
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -56,22 +57,31 @@ fn thresholds(report: &CiReport) -> Result<Vec<Threshold>> {
 /// `roctop ci run`.
 fn run(options: &cli::CiRun) -> Result<u8> {
     let thresholds = thresholds(&options.report)?;
-    if options.baseline.is_none() {
+    if options.baseline.is_none() && options.before.is_none() {
         if let Some(change) = thresholds.iter().find(|threshold| threshold.is_change()) {
-            let message = format!("--fail-if '{}': a change needs a --baseline", change.text());
+            let message = format!("--fail-if '{}': a change needs a --baseline or --before", change.text());
             return Err(UsageError(message).into());
         }
         if options.report.format != CiFormat::Table {
-            return Err(UsageError("--format is of a comparison: name a --baseline".into()).into());
+            let message = "--format is of a comparison: name a --baseline or --before";
+            return Err(UsageError(message.into()).into());
         }
     }
     let before = options.baseline.as_deref().map(read_baseline).transpose()?;
-    let program = Program::find(&options.words)?;
-    let mut after = Side {
-        environment: here(),
-        ..Side::default()
-    };
-    let stopped = repeat(&program, options, &mut after)?;
+    let mut programs = vec![("run", Program::find(&options.words)?)];
+    if let Some(command) = &options.before {
+        programs.insert(0, ("before", other(command)?));
+    }
+    let mut sides = vec![
+        Side {
+            environment: here(),
+            ..Side::default()
+        };
+        programs.len()
+    ];
+    let stopped = repeat(&programs, options, &mut sides)?;
+    let after = sides.pop().unwrap_or_default();
+    let before = before.or_else(|| sides.pop());
     if let Some(reason) = stopped {
         return decide(&before.unwrap_or_default(), &after, vec![reason], &[], &options.report);
     }
@@ -88,17 +98,31 @@ fn run(options: &cli::CiRun) -> Result<u8> {
     Ok(if failed.is_empty() { 0 } else { EXCEEDED })
 }
 
-/// Runs the program again and again; why that ended early, if it did.
-fn repeat(program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Option<String>> {
-    let Some(place) = &options.output else {
-        return repeat_in(PrivateDir::new("ci")?.path(), program, options, side);
-    };
-    fs::create_dir_all(place).with_context(|| format!("cannot create {}", place.display()))?;
-    repeat_in(place, program, options, side)
+/// The program of --before.
+fn other(command: &str) -> Result<Program> {
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| UsageError(format!("--before '{command}': no command")))?;
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    Ok(Program::find(&words)?)
 }
 
-/// The same, with the recordings in `place`.
-fn repeat_in(place: &Path, program: &Program, options: &cli::CiRun, side: &mut Side) -> Result<Option<String>> {
+/// Runs each program again and again, a side each; why that ended early, if it did.
+fn repeat(programs: &[(&str, Program)], options: &cli::CiRun, sides: &mut [Side]) -> Result<Option<String>> {
+    let Some(place) = &options.output else {
+        return repeat_in(PrivateDir::new("ci")?.path(), programs, options, sides);
+    };
+    fs::create_dir_all(place).with_context(|| format!("cannot create {}", place.display()))?;
+    repeat_in(place, programs, options, sides)
+}
+
+/// The same, with the recordings in `place`. Two programs run in turns, as ABBA: a machine that gets slower meanwhile is as slow
+/// for both.
+fn repeat_in(
+    place: &Path,
+    programs: &[(&str, Program)],
+    options: &cli::CiRun,
+    sides: &mut [Side],
+) -> Result<Option<String>> {
     let budget = options.budget.map(Duration::from_nanos);
     let began = Instant::now();
     for number in 1..=options.runs {
@@ -109,35 +133,43 @@ fn repeat_in(place: &Path, program: &Program, options: &cli::CiRun, side: &mut S
             say(&format!("the time of --for is over after {} runs", number - 1));
             break;
         }
-        let recording = place.join(format!("run-{number}"));
-        let own = Run {
-            recording: Some(recording.clone()),
-            gauging: Some(Gauging::rate(cli::Gauges::default().gauge_rate)),
-            output: Output::Error,
-            ..Run::default()
-        };
-        let ran = headless(program, &own, &Look::default())?;
-        let failed = match ran.exit {
-            _ if ran.was_asked_to_end => Some("a signal asked it to end".to_owned()),
-            Exit::Code(0) if ran.is_whole => None,
-            Exit::Code(0) => Some("its recording is incomplete".to_owned()),
-            Exit::Code(code) => Some(format!("the program failed with exit code {code}")),
-            exit => Some(format!("the program did not end by itself: {}", units::exit(exit))),
-        };
-        let sums = match failed {
-            Some(why) => Err(why),
-            None => sums(&recording, cli::Reading::default())?,
-        };
-        if options.output.is_none() {
-            fs::remove_dir_all(&recording).with_context(|| format!("cannot remove {}", recording.display()))?;
+        let mut turn: Vec<usize> = (0..programs.len()).collect();
+        if number % 2 == 0 {
+            turn.reverse();
         }
-        match sums {
-            Ok(sums) => side.runs.push(sums),
-            Err(why) => return Ok(Some(format!("run {number}: {why}"))),
+        for at in turn {
+            let (word, program) = &programs[at];
+            let recording = place.join(format!("{word}-{number}"));
+            let sums = once(program, &recording)?;
+            if options.output.is_none() {
+                fs::remove_dir_all(&recording).with_context(|| format!("cannot remove {}", recording.display()))?;
+            }
+            match sums {
+                Ok(sums) => sides[at].runs.push(sums),
+                Err(why) => return Ok(Some(format!("{word} {number}: {why}"))),
+            }
+            say(&format!("{word} {number} of {}", options.runs));
         }
-        say(&format!("run {number} of {}", options.runs));
     }
     Ok(None)
+}
+
+/// Records a run of the program; the inner error is why it has nothing to compare.
+fn once(program: &Program, recording: &Path) -> Result<std::result::Result<Sums, String>> {
+    let own = Run {
+        recording: Some(recording.to_owned()),
+        gauging: Some(Gauging::rate(cli::Gauges::default().gauge_rate)),
+        output: Output::Error,
+        ..Run::default()
+    };
+    let ran = headless(program, &own, &Look::default())?;
+    match ran.exit {
+        _ if ran.was_asked_to_end => Ok(Err("a signal asked it to end".to_owned())),
+        Exit::Code(0) if ran.is_whole => sums(recording, cli::Reading::default()),
+        Exit::Code(0) => Ok(Err("its recording is incomplete".to_owned())),
+        Exit::Code(code) => Ok(Err(format!("the program failed with exit code {code}"))),
+        exit => Ok(Err(format!("the program did not end by itself: {}", units::exit(exit)))),
+    }
 }
 
 /// What a run adds up to; the inner error is why it has nothing to compare.

@@ -1,5 +1,8 @@
 //! `roctop ci`: each exit code, the formats, baselines, and a bisection.
 
+mod real;
+
+use crate::export::libraries::program_of_mpi;
 use crate::kit::demo::roctop;
 use crate::kit::directory::place;
 use crate::kit::made::{Made, make};
@@ -86,10 +89,40 @@ fn conditions_alone_decide_where_there_are_some() {
         ("calls(gemm) > +0%", 0),
         ("avg(gemm) < -3%", 0),
         ("lost > 0", 0),
+        ("p50(gemm) > +3%", 3),
+        ("p50(gemm) > 1us", 3),
+        ("p95(gemm) > +3%", 3),
+        ("p95(gemm) > 1us", 3),
+        ("p99(gemm) > +3%", 3),
+        ("p99(gemm) > 1us", 3),
+        ("min(gemm) > +3%", 3),
+        ("min(gemm) > 1us", 3),
+        ("max(gemm) > +3%", 3),
+        ("max(gemm) > 1us", 3),
+        ("total(gemm) > +3%", 3),
+        ("total(gemm) > 1us", 3),
+        ("calls(gemm) > 10", 3),
+        ("bytes(H2D) > 1000", 3),
+        ("errors(hipLaunchKernel) >= 0", 3),
+        ("errors(hipLaunchKernel) > 0", 0),
+        ("step > +3%", 3),
+        ("step > +120%", 0),
+        ("step > 1us", 3),
+        ("step > 1s", 0),
+        ("wall > 1us", 3),
     ] {
         let (found, text, _) = compared(&["--fail-if", condition], &before, &after);
         assert_eq!(found, Some(code), "{condition}\n{text}");
         assert_eq!(text.contains(&format!("failed: {condition}")), code == 3, "{text}");
+    }
+    let more = Made {
+        records: 4000,
+        ..usual()
+    };
+    let more = runs(&place, "more", 5, &more);
+    for condition in ["calls(gemm) > +3%", "bytes(H2D) > +3%", "calls(hipMemcpyAsync) > +3%"] {
+        let (found, text, _) = compared(&["--fail-if", condition], &before, &more);
+        assert_eq!(found, Some(3), "{condition}\n{text}");
     }
     // Made recordings have no code object.
     let (code, text, _) = compared(&["--fail-if", "spills(gemm) > 0"], &before, &after);
@@ -111,6 +144,11 @@ fn wrong_command_lines_end_with_2() {
         ),
         (&["ci", "run", "--format", "json", "--", "true"], "baseline"),
         (&["ci", "run", "-n", "0", "--", "true"], "'0'"),
+        (&["ci", "run", "--before", "a 'b", "--", "true"], "no command"),
+        (
+            &["ci", "run", "--before", "a", "--baseline", "b", "--", "true"],
+            "cannot be used with",
+        ),
         (&["summary", "nowhere", "--fail-if", "avg(gemm) > +3%"], "baseline"),
     ] {
         let (code, _, said) = ended(words);
@@ -228,6 +266,113 @@ fn a_program_is_compared_with_its_baseline() {
     );
     assert_eq!(code, Some(125), "{text}");
     assert!(text.contains("over before the first run"), "{text}");
+}
+
+#[test]
+fn conditions_on_code_and_on_mpi_hold() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("ci-code");
+    // A process with MPI and one with a GPU.
+    program_of_mpi(&place);
+    let script = format!("RANK=0 WORLD_SIZE=1 ./app && exec {}", rig.app("spills").display());
+    let ran = |options: &[&str]| {
+        let words = [&["ci", "run", "-n", "5"], options, &["--", "sh", "-c", &script]];
+        on_the_rig(rig, &place, &words.concat())
+    };
+    let (code, text) = ran(&["--save", "main.roctopci", "-o", "kept"]);
+    assert_eq!(code, Some(0), "{text}");
+    let before = [format!("{}/main.roctopci", place.display())];
+    for (condition, code) in [
+        ("spills(spilling) > 0", 3),
+        ("spills(fitting) > 0", 0),
+        ("occ(fitting) < 101%", 3),
+        ("occ(fitting) > +0%", 0),
+        ("calls(MPI_Send) > 4", 3),
+        ("avg(MPI_Allreduce) > 0ns", 3),
+    ] {
+        let (found, text, said) = compared(&["--fail-if", condition], &before, &before);
+        assert_eq!(found, Some(code), "{condition}\n{text}{said}");
+    }
+    // The rows are those of the summary.
+    let (_, json, _) = compared(&["--format", "json"], &before, &before);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let summaries: Vec<serde_json::Value> = (1..=5)
+        .map(|run| {
+            let path = place.join(format!("kept/run-{run}"));
+            serde_json::from_str(&ended(&["summary", path.to_str().unwrap(), "--format", "json"]).1).unwrap()
+        })
+        .collect();
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[2]
+    };
+    let row = |name: &str| {
+        let mut rows = json["rows"].as_array().unwrap().iter();
+        let found = rows.find(|row| row["kind"] == "mpi" && row["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {json:#}"))["before"]["median"]
+            .as_f64()
+            .unwrap()
+    };
+    let mean = |run: &serde_json::Value| {
+        let mut rows = run["api"].as_array().unwrap().iter();
+        let found = rows.find(|row| row["name"] == "MPI_Send").unwrap();
+        found["total_ns"].as_f64().unwrap() / found["calls"].as_f64().unwrap()
+    };
+    let is_near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b;
+    assert!(is_near(row("MPI_Send"), median(summaries.iter().map(mean).collect())));
+    let time = |run: &serde_json::Value| run["mpi"][0]["time_ns"].as_f64().unwrap();
+    assert!(is_near(
+        row("rank 0, all"),
+        median(summaries.iter().map(time).collect())
+    ));
+}
+
+#[test]
+fn two_programs_run_in_turns() {
+    let Some(rig) = rig() else { return };
+    let place = Rig::place("ci-turns");
+    let app = rig.app("matrix_transpose");
+    // Each run writes which of both it was.
+    let old = format!("sh -c 'echo old >> turns; exec {} 1'", app.display());
+    let new = format!("echo new >> turns; exec {} 2", app.display());
+    let turns = |options: &[&str]| {
+        let _ = std::fs::remove_file(place.join("turns"));
+        let words = [
+            &[
+                "ci",
+                "run",
+                "-n",
+                "5",
+                "--before",
+                &old,
+                "--fail-if",
+                "calls(transpose) > +0%",
+            ][..],
+            options,
+            &["--", "sh", "-c", &new],
+        ];
+        let (code, text) = on_the_rig(rig, &place, &words.concat());
+        (
+            code,
+            text,
+            std::fs::read_to_string(place.join("turns")).unwrap_or_default(),
+        )
+    };
+    let (code, text, order) = turns(&["-o", "kept"]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("5 runs before, 5 runs after"), "{text}");
+    assert!(text.contains("transpose_naive") && text.contains("+100.0 %"), "{text}");
+    assert_eq!(
+        order.split_whitespace().collect::<Vec<_>>(),
+        ["old", "new", "new", "old", "old", "new", "new", "old", "old", "new"]
+    );
+    assert!(place.join("kept/before-5/roctop.json").exists() && place.join("kept/run-5/roctop.json").exists());
+    let (code, text, order) = turns(&["--for", "0s"]);
+    assert_eq!((code, order.as_str()), (Some(125), ""), "{text}");
+    let words = ["ci", "run", "--before", "false", "--", "sh", "-c", &new];
+    let (code, text) = on_the_rig(rig, &place, &words);
+    assert_eq!(code, Some(125), "{text}");
+    assert!(text.contains("before 1: the program failed with exit code 1"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod all;
 mod csv;
 mod json;
 mod kineto;
-mod libraries;
+pub(crate) mod libraries;
 mod memory;
 mod perfetto;
 mod pprof;

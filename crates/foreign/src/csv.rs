@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::tally::Tally;
+use std::collections::HashMap;
 use std::io::BufRead;
 
 /// Maximum bytes of a line.
@@ -44,8 +45,15 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
+/// The processes of threads, as calls have them.
+#[derive(Debug, Default)]
+pub(crate) struct Threads(HashMap<u64, u64>);
+
+/// Maximum number of threads whose process is kept.
+const MAX_THREADS: usize = 1 << 18;
+
 /// Adds a file to what is known; whether it ends early.
-pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally) -> Result<bool, Error> {
+pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally, threads: &mut Threads) -> Result<bool, Error> {
     let mut room = Vec::new();
     line(&mut input, &mut room)?;
     let head = cells(&String::from_utf8_lossy(&room));
@@ -69,12 +77,20 @@ pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally) -> Result<bool, E
         let time = |at| number(at).unwrap_or_default() as i64;
         if let Some(kernel) = kernel {
             let name = tally.name(&row[kernel]);
-            // rocprofv3's own files of kernels have no column of it.
-            let process = number(process);
+            // rocprofv3's own files of kernels have no column of it, and that of the thread that launched.
+            let of_thread = || threads.0.get(&number(thread)?).copied();
+            let process = number(process).or_else(of_thread);
             tally.kernel(name, [time(begin), time(end)], process, number(correlation));
+            if let Some(thread) = process.zip(number(thread)) {
+                tally.launched_by(thread, number(correlation));
+            }
             tally.dispatch(process.unwrap_or_default(), number(dispatch).unwrap_or_default());
         } else if let Some(function) = function {
             let thread = (number(process).unwrap_or_default(), number(thread).unwrap_or_default());
+            if threads.0.len() < MAX_THREADS {
+                threads.0.insert(thread.1, thread.0);
+            }
+            tally.called(thread, number(correlation));
             tally.call(&row[function], thread, time(begin), number(correlation));
         }
     }

@@ -63,6 +63,16 @@ impl Chunk {
         }
     }
 
+    fn last_up_to(&self, most: u16) -> Option<u16> {
+        match self {
+            Self::Listed(list) => {
+                let above = list.partition_point(|id| *id <= most);
+                above.checked_sub(1).map(|at| list[at])
+            }
+            Self::Bits(_) => (0..=most).rev().find(|id| self.has(*id)),
+        }
+    }
+
     fn ids(&self) -> Vec<u16> {
         match self {
             Self::Listed(list) => list.clone(),
@@ -108,6 +118,11 @@ impl Ids {
         is_new
     }
 
+    pub(crate) fn has(&self, process: u64, id: u64) -> bool {
+        let chunk = self.chunks.get(&(process, id >> 16));
+        chunk.is_some_and(|chunk| chunk.has(id as u16))
+    }
+
     /// Adds an id of an unknown process: each time as that of another one, up to a limit.
     pub(crate) fn add_again(&mut self, id: u64) {
         let _ = (0..MAX_LAYERS).any(|layer| self.add(layer, id));
@@ -118,12 +133,22 @@ impl Ids {
     }
 
     /// All ids, as `(process, id)`.
-    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let ids = |((process, high), chunk): (&(u64, u64), &Chunk)| {
             let (process, high) = (*process, high << 16);
             chunk.ids().into_iter().map(move |low| (process, high | u64::from(low)))
         };
         self.chunks.iter().flat_map(ids)
+    }
+
+    /// The greatest id of a process that is not above this one.
+    pub(crate) fn last_up_to(&self, process: u64, id: u64) -> Option<u64> {
+        let before = self.chunks.range((process, 0)..=(process, id >> 16)).rev();
+        let mut found = before.filter_map(|((_, high), chunk)| {
+            let most = if *high == id >> 16 { id as u16 } else { u16::MAX };
+            Some(high << 16 | u64::from(chunk.last_up_to(most)?))
+        });
+        found.next()
     }
 
     /// The same ids without their processes.
@@ -179,6 +204,9 @@ mod tests {
         (0..100_000u64)
             .filter(|id| *id != 77 && *id != 70_000)
             .for_each(|id| assert!(some.add(7, id)));
+        assert_eq!(some.last_up_to(7, 70_000), Some(69_999));
+        assert_eq!(all.last_up_to(7, 1 << 41), Some(1 << 40));
+        assert_eq!((all.last_up_to(6, 5), all.last_up_to(7, 0)), (None, Some(0)));
         assert_eq!(all.without(&some), (4, Some(77)));
         assert_eq!(some.without(&all), (0, None));
     }

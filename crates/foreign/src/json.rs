@@ -331,14 +331,18 @@ impl Found {
         };
         let correlation = record.correlation_id.internal.whole();
         self.tally.kernel(name, record.times(), Some(self.process), correlation);
+        if let Some(thread) = record.thread_id.whole().filter(|thread| *thread != 0) {
+            self.tally.launched_by((self.process, thread), correlation);
+        }
         let dispatch = record.dispatch_info.dispatch_id.whole().unwrap_or_default();
         self.tally.dispatch(self.process, dispatch);
     }
 
     fn api(&mut self, record: &Record) {
+        let thread = (self.process, record.thread_id.whole().unwrap_or_default());
+        self.tally.called(thread, record.correlation_id.internal.whole());
         let key = record.kind.whole().zip(record.operation.whole());
         if let Some(function) = key.and_then(|key| self.functions.get(&key)) {
-            let thread = (self.process, record.thread_id.whole().unwrap_or_default());
             self.tally.call(
                 function,
                 thread,

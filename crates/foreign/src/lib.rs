@@ -137,10 +137,12 @@ impl Trace {
                 (format, is_cut)
             }
             Some(b'"' | b'D' | b'K') => {
-                let mut is_cut = csv::read(input, &mut tally)?;
+                // The calls come first: they say which process a thread is of.
+                let (mut threads, mut is_cut) = (csv::Threads::default(), false);
                 if let Some(calls) = calls_beside(path) {
-                    is_cut |= csv::read(BufReader::with_capacity(1 << 18, calls), &mut tally)?;
+                    is_cut = csv::read(BufReader::with_capacity(1 << 18, calls), &mut tally, &mut threads)?;
                 }
+                is_cut |= csv::read(input, &mut tally, &mut threads)?;
                 (Format::Csv, is_cut)
             }
             _ => return Err(Error::Unknown),

@@ -174,6 +174,8 @@ impl Known {
             tally.kernel(name, [time as i64; 2], Some(0), flow);
         } else if category.contains("hip") {
             tally.call(&name, (0, track), time as i64, flow);
+        } else if category.contains("hsa") && flow.is_some() {
+            tally.has_arrows_of_hsa();
         }
     }
 }

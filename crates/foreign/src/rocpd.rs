@@ -25,29 +25,38 @@ pub(crate) fn read(path: &Path, mut tally: Tally) -> Result<Tally, Error> {
     database.query_row(&format!("PRAGMA hard_heap_limit = {HEAP}"), [], |_| Ok(()))?;
     // No longer names are demangled.
     let mut kernels = database
-        .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid FROM kernels")?;
+        .prepare("SELECT substr(name, 1, 65536), start, \"end\", stack_id, dispatch_id, nid, pid, tid FROM kernels")?;
     let mut rows = kernels.query([])?;
+    // A row takes a byte or more: a view that makes up more has no end.
+    let mut left = std::fs::metadata(path)?.len();
+    let mut count = || {
+        left = left.checked_sub(1).ok_or(Error::Unknown)?;
+        Ok::<_, Error>(())
+    };
     while let Some(row) = rows.next()? {
+        count()?;
         let text: String = row.get(0)?;
         let name = tally.name(&text);
         let (begin, end): (i64, i64) = (row.get(1)?, row.get(2)?);
         let (correlation, dispatch): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
         let process = process(row, 5, 6)?;
         tally.kernel(name, [begin, end], Some(process), correlation.map(|id| id as u64));
+        if let Some(thread) = row.get::<_, Option<i64>>(7)? {
+            tally.launched_by((process, thread as u64), correlation.map(|id| id as u64));
+        }
         tally.dispatch(process, dispatch.unwrap_or_default() as u64);
     }
     let mut calls = database
         .prepare("SELECT substr(name, 1, 128), start, stack_id, tid, nid, pid FROM regions WHERE name LIKE 'hip%'")?;
     let mut rows = calls.query([])?;
     while let Some(row) = rows.next()? {
+        count()?;
         let (function, begin, correlation): (String, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let thread: Option<i64> = row.get(3)?;
-        tally.call(
-            &function,
-            (process(row, 4, 5)?, thread.unwrap_or_default() as u64),
-            begin,
-            correlation.map(|id| id as u64),
-        );
+        let thread = (process(row, 4, 5)?, thread.unwrap_or_default() as u64);
+        let correlation = correlation.map(|id| id as u64);
+        tally.called(thread, correlation);
+        tally.call(&function, thread, begin, correlation);
     }
     Ok(tally)
 }

@@ -30,6 +30,8 @@ const LAUNCHES: [&str; 9] = [
 /// Functions that begin and end a capture: launches of a thread between them become nodes of a graph, and run no kernel.
 const BEGINS_CAPTURE: [&str; 2] = ["hipStreamBeginCapture", "hipStreamBeginCaptureToGraph"];
 const ENDS_CAPTURE: &str = "hipStreamEndCapture";
+/// Maximum number of threads that are numbered.
+const MAX_THREADS: usize = 1 << 18;
 /// Maximum number of their calls that are kept.
 const MAX_CAPTURES: usize = 1 << 18;
 /// HIP's launch of a graph.
@@ -175,6 +177,16 @@ pub(crate) struct Tally {
     with_kernel: Ids,
     /// The processes of kernels are not known.
     is_of_unknown: bool,
+    /// Ids of all calls of HIP by thread, and those of kernels: where calls of HSA are recorded too, a kernel has the id of one
+    /// within the call of HIP.
+    calls: Ids,
+    of_threads: Ids,
+    /// Threads by their numbers in these sets.
+    threads: HashMap<Thread, u64>,
+    /// Kernels may have arrows from calls of HSA instead.
+    has_arrows_of_hsa: bool,
+    /// Calls that copy.
+    copies: Ids,
     flow_starts: Ids,
     flow_ends: Ids,
     dispatches: Ids,
@@ -205,6 +217,11 @@ impl Default for Tally {
             graph_launches: Ids::default(),
             with_kernel: Ids::default(),
             is_of_unknown: false,
+            calls: Ids::default(),
+            of_threads: Ids::default(),
+            threads: HashMap::new(),
+            has_arrows_of_hsa: false,
+            copies: Ids::default(),
             flow_starts: Ids::default(),
             flow_ends: Ids::default(),
             dispatches: Ids::default(),
@@ -285,6 +302,57 @@ impl Tally {
         self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
     }
 
+    /// The number of a thread, if there is room for it.
+    fn thread(&mut self, thread: Thread) -> Option<u64> {
+        let next = self.threads.len() as u64;
+        match self.threads.get(&thread) {
+            Some(known) => Some(*known),
+            None if self.threads.len() < MAX_THREADS => Some(*self.threads.entry(thread).or_insert(next)),
+            None => None,
+        }
+    }
+
+    /// The thread that launched a kernel, and the id of its call.
+    pub(crate) fn launched_by(&mut self, thread: Thread, id: Option<u64>) {
+        if let Some((number, id)) = self.thread(thread).zip(id) {
+            self.of_threads.add(number, id);
+        }
+    }
+
+    /// The id of any call of HIP.
+    pub(crate) fn called(&mut self, thread: Thread, id: Option<u64>) {
+        if let Some((number, id)) = self.thread(thread).zip(id) {
+            self.calls.add(number, id);
+        }
+    }
+
+    /// Calls of HSA have arrows to work.
+    pub(crate) const fn has_arrows_of_hsa(&mut self) {
+        self.has_arrows_of_hsa = true;
+    }
+
+    /// The ids of calls with a kernel.
+    fn with_kernel(&self) -> Ids {
+        let mut all = self.with_kernel.clone();
+        let threads: HashMap<u64, u64> = self
+            .threads
+            .iter()
+            .map(|(thread, number)| (*number, thread.0))
+            .collect();
+        for (number, id) in self.of_threads.all() {
+            // Calls within a call have greater ids than that, and smaller ones than the next of the thread.
+            let outer = self.calls.last_up_to(number, id).filter(|outer| *outer != id);
+            match outer.zip(threads.get(&number)) {
+                Some((outer, _)) if self.is_of_unknown => all.add_again(outer),
+                Some((outer, process)) => {
+                    all.add(*process, outer);
+                }
+                None => {}
+            }
+        }
+        all
+    }
+
     /// The number of a dispatch of a process, from 1 on.
     pub(crate) fn dispatch(&mut self, process: u64, id: u64) {
         if id > 0 {
@@ -332,6 +400,9 @@ impl Tally {
             self.graph_calls += 1;
             &mut self.graph_launches
         } else {
+            if let Some(id) = correlation.filter(|_| function.contains("Memcpy")) {
+                self.copies.add(thread.0, id);
+            }
             return;
         };
         if let Some(id) = correlation.filter(|id| *id != 0) {
@@ -387,22 +458,35 @@ impl Tally {
 
     fn without_kernel(&self, calls: &Ids) -> Option<(u64, Option<u64>)> {
         let is_known = self.with_kernel.count() > 0 || self.kernels == 0;
-        if !is_known || self.with_kernel.is_full || calls.is_full {
+        if !is_known || self.with_kernel.is_full || calls.is_full || self.calls.is_full || self.of_threads.is_full {
             return None;
         }
-        if !self.is_of_unknown {
-            return Some(calls.without(&self.with_kernel));
-        }
-        let calls = calls.of_unknown();
-        (!calls.is_full).then(|| calls.without(&self.with_kernel))
+        let with_kernel = self.with_kernel();
+        let own = if self.is_of_unknown {
+            calls.of_unknown()
+        } else {
+            calls.clone()
+        };
+        let found = own.without(&with_kernel);
+        // The arrows of all of them begin elsewhere.
+        let is_elsewhere = self.has_arrows_of_hsa && self.kernels > 0 && found.0 == own.count();
+        (!own.is_full && !with_kernel.is_full && !is_elsewhere).then_some(found)
     }
 
-    /// Arrows that begin and do not end.
+    /// Arrows that begin at a launch or a copy, and do not end. Those of other calls, as waits, need no end.
     pub(crate) fn open_arrows(&self) -> u64 {
         if self.flow_ends.is_full || self.flow_ends.count() == 0 {
             return 0;
         }
-        self.flow_starts.of_unknown().without(&self.flow_ends).0
+        let mut open = 0;
+        for calls in [&self.launches, &self.graph_launches, &self.copies] {
+            let mut starts = Ids::default();
+            for (process, id) in calls.all().filter(|(process, id)| self.flow_starts.has(*process, *id)) {
+                starts.add(process, id);
+            }
+            open += starts.of_unknown().without(&self.flow_ends).0;
+        }
+        open
     }
 
     /// Numbers of dispatches that are missing below the last one of their process.

@@ -363,6 +363,152 @@ fn rocprofv3_csv_is_read_with_the_calls_beside_it() {
     assert_eq!(kinds, [("truncated", 1), ("graphs_without_kernel", 1), ("reversed", 1)]);
 }
 
+#[test]
+fn threads_say_which_process_a_kernel_of_csv_is_of() {
+    // Two processes with equal ids, in files put together. The graph of the second has three kernels of one id: they replace no
+    // kernel of the first.
+    let place = place("threads-csv");
+    let calls = "\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+                 \"hipLaunchKernel\",1,10,1,100,200\n\"hipGraphLaunch\",2,20,1,100,200\n";
+    let head =
+        "\"Kernel_Name\",\"Thread_Id\",\"Dispatch_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n";
+    let graph = "\"gemm\",20,1,1,300,400\n\"gemm\",20,2,1,400,500\n\"gemm\",20,3,1,500,600\n";
+    std::fs::write(place.join("hip_api_trace.csv"), calls).unwrap();
+    for (first, expected) in [
+        ("\"gemm\",10,1,1,300,400\n", &[][..]),
+        ("", &[("launches_without_kernel", 1)]),
+    ] {
+        std::fs::write(place.join("kernel_trace.csv"), format!("{head}{first}{graph}")).unwrap();
+        let report = Trace::read(&place.join("kernel_trace.csv")).unwrap().report(None);
+        let kinds: Vec<(&str, u64)> = report.findings().iter().map(|one| (one.what, one.count)).collect();
+        assert_eq!(kinds, expected);
+    }
+}
+
+/// With calls of HSA recorded, rocprofv3 gives a kernel the id of a call of HSA within that of HIP.
+#[test]
+fn kernels_of_calls_of_hsa_belong_to_the_call_of_hip() {
+    let record = |more: &str, thread: u64, id: u64| {
+        format!(
+            r#"{{{more}"thread_id":{thread},"correlation_id":{{"internal":{id}}},"start_timestamp":{id}000,"end_timestamp":{id}500}}"#
+        )
+    };
+    // Two threads launch in turns, and copy: the copy's kernel is of the copy.
+    let calls = [(7, 0, 10), (8, 0, 11), (7, 0, 20), (8, 1, 31)];
+    let calls =
+        calls.map(|(thread, operation, id)| record(&format!(r#""kind":0,"operation":{operation},"#), thread, id));
+    let text = |kernels: &[(u64, u64)]| {
+        let kernel = |(thread, id): &(u64, u64)| record(r#""dispatch_info":{"kernel_id":5},"#, *thread, *id);
+        let kernels: Vec<String> = kernels.iter().map(kernel).collect();
+        format!(
+            r#"{{"rocprofiler-sdk-tool":[{{"strings":{{"buffer_records":[{{"operations":["hipLaunchKernel","hipMemcpy"]}}]}},"kernel_symbols":[{{"kernel_id":5,"kernel_name":"gemm"}}],"buffer_records":{{"hip_api":[{}],"kernel_dispatch":[{}]}}}}]}}"#,
+            calls.join(","),
+            kernels.join(",")
+        )
+    };
+    let all = [(7, 15), (8, 14), (7, 22), (8, 33)];
+    assert_eq!(found("hsa", text(&all).as_bytes(), None), []);
+    for missing in 0..3 {
+        let mut kernels = all.to_vec();
+        kernels.remove(missing);
+        assert_eq!(
+            found("hsa-lost", text(&kernels).as_bytes(), None),
+            [("launches_without_kernel", 1)]
+        );
+    }
+}
+
+#[test]
+fn arrows_of_waits_need_no_end() {
+    let text = |end: &str| {
+        let event = |name: &str, id: u64| {
+            format!(
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"{name}","pid":1,"tid":1,"ts":{id},"dur":1,"args":{{"correlation":{id}}}}},{{"ph":"s","cat":"ac2g","pid":1,"tid":1,"id":{id},"ts":{id}}}"#
+            )
+        };
+        let calls = [
+            event("hipMemcpyAsync", 1),
+            event("hipStreamWaitEvent", 2),
+            event("hipMemcpyAsync", 3),
+        ];
+        format!(
+            r#"[{},{{"ph":"f","cat":"ac2g","pid":0,"tid":3,"id":1,"ts":5}}{end}]"#,
+            calls.join(",")
+        )
+    };
+    let end = r#",{"ph":"f","cat":"ac2g","pid":0,"tid":3,"id":3,"ts":6}"#;
+    assert_eq!(found("waits", text(end).as_bytes(), None), []);
+    assert_eq!(found("waits-open", text("").as_bytes(), None), [("open_arrows", 1)]);
+}
+
+#[test]
+fn hostile_tables_end() {
+    let place = place("hostile");
+    let path = place.join("results.db");
+    let _ = std::fs::remove_file(&path);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    // Views without an end.
+    let view = |name: &str, text: &str| {
+        format!(
+            "CREATE VIEW {name} AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT '{text}' AS name, i AS start, \
+             i AS \"end\", i AS stack_id, i AS dispatch_id, 1 AS nid, 2 AS pid, 3 AS tid FROM n;"
+        )
+    };
+    database
+        .execute_batch(&[view("kernels", "gemm"), view("regions", "hipLaunchKernel")].concat())
+        .unwrap();
+    drop(database);
+    assert!(matches!(Trace::read(&path), Err(Error::Unknown)));
+    let kernels = "\"Kernel_Name\",\"Thread_Id\",\"Dispatch_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+                   \"gemm\",1,18446744073709551615,18446744073709551615,18446744073709551615,0\n\"gemm\",1,2,3,4,5\n";
+    let path = place.join("kernel_trace.csv");
+    for at in 0..kernels.len() {
+        let mut flipped = kernels.as_bytes().to_vec();
+        flipped[at] ^= 0x0b;
+        std::fs::write(&path, &flipped).unwrap();
+        // Any answer but a panic.
+        let _ = Trace::read(&path).map(|trace| trace.report(None).json());
+    }
+}
+
+/// A profile of PyTorch of the CPU alone has no kernel and no launch, and is complete.
+#[test]
+fn a_profile_of_a_cpu_is_complete() {
+    let text = r#"{
+  "schemaVersion": 1, "deviceProperties": [], "record_shapes": 1, "trace_id": "0F6D2C1A", "displayTimeUnit": "ms",
+  "baseTimeNanoseconds": 1727740800000000000,
+  "traceEvents": [
+  {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 71, "tid": 71, "ts": 1066.412, "dur": 84.177,
+   "args": {"External id": 2, "Record function id": 0, "Concrete Inputs": ["", ""], "Input Dims": [[8, 16], [4, 16]], "Ev Idx": 1}},
+  {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 71, "tid": 71, "ts": 1060.1, "dur": 920.5,
+   "args": {"External id": 1, "Record function id": 0, "Ev Idx": 0}},
+  {"ph": "X", "cat": "python_function", "name": "train.py(12): <module>", "pid": 71, "tid": 71, "ts": 1050, "dur": 1000,
+   "args": {"Python parent id": null, "Python id": 1, "Ev Idx": 2}},
+  {"ph": "s", "id": 9, "pid": 71, "tid": 71, "ts": 1066.412, "cat": "fwdbwd", "name": "fwdbwd"},
+  {"ph": "f", "id": 9, "pid": 71, "tid": 72, "ts": 1500.5, "cat": "fwdbwd", "name": "fwdbwd", "bp": "e"},
+  {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 71, "tid": 71, "ts": 1066.9,
+   "args": {"Total Allocated": 512, "Device Id": -1, "Addr": 94035, "Device Type": 0, "Bytes": 256, "Ev Idx": 3}},
+  {"name": "process_name", "ph": "M", "ts": 1050.0, "pid": 71, "tid": 0, "args": {"name": "python"}},
+  {"name": "process_labels", "ph": "M", "ts": 1050.0, "pid": 71, "tid": 0, "args": {"labels": "CPU"}},
+  {"ph": "X", "cat": "Trace", "ts": 1045, "dur": 1010, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)",
+   "args": {"Op count": 0}},
+  {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 2060.5}
+  ],
+  "traceName": "/tmp/trace.json"
+}"#;
+    let report = Trace::read(&written("cpu", text.as_bytes())).unwrap().report(None);
+    assert!(report.is_complete(), "{:?}", report.findings());
+    let notes = report.json()["notes"].to_string();
+    assert!(notes.contains("neither a kernel nor a launch"), "{notes}");
+    // Beside a recording with kernels it is not.
+    let mut other = Reference::default();
+    other.kernel("gemm(float*)", 1000);
+    assert_eq!(
+        found("cpu-other", text.as_bytes(), Some(&other)),
+        [("missing_kernels", 1)]
+    );
+}
+
 /// A field of a message: a number, or bytes.
 fn field(number: u64, value: Result<u64, &[u8]>) -> Vec<u8> {
     let varint = |mut value: u64| {
@@ -431,5 +577,94 @@ fn perfetto_traces_are_read() {
         std::fs::write(&path, &flipped).unwrap();
         // Any answer but a panic.
         let _ = Trace::read(&path).map(|trace| trace.report(None).json());
+    }
+}
+
+/// A number that a variable of the environment gives.
+fn number(variable: &str, usual: u64) -> u64 {
+    let given = std::env::var(variable).ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Writes a Kineto trace of about as many bytes: launches with arrows, kernels of many names, and operators. Each 1000th kernel is
+/// missing. Returns the number of launches, and of kernels.
+fn large(out: &mut dyn Write, bytes: u64) -> [u64; 2] {
+    let (mut written, mut launches, mut kernels) = (0, 0u64, 0);
+    out.write_all(b"{\"schemaVersion\":1,\"traceEvents\":[\n").unwrap();
+    let mut text = String::new();
+    while written < bytes {
+        use std::fmt::Write as _;
+        launches += 1;
+        let (id, at) = (launches, 100 * launches);
+        text.clear();
+        let place = r#""pid":71,"tid":71,"#;
+        let operator = r#""ph":"X","cat":"cpu_op","name":"aten::linear","#;
+        write!(text, r#"{{{operator}{place}"ts":{at}.125,"dur":70.5,"args":{{"External id":{id},"Input Dims":[[8,16],[4,16]]}}}},"#).unwrap();
+        let call = r#""ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","#;
+        write!(
+            text,
+            r#"{{{call}{place}"ts":{at},"dur":5,"args":{{"correlation":{id}}}}},"#
+        )
+        .unwrap();
+        writeln!(text, r#"{{"ph":"s","cat":"ac2g",{place}"id":{id},"ts":{at}}},"#).unwrap();
+        if launches % 1000 != 999 {
+            kernels += 1;
+            let name = id.wrapping_mul(0x9e37_79b9) % 100_003;
+            let track = r#""pid":0,"tid":3,"#;
+            write!(text, r#"{{"ph":"X","cat":"kernel","name":"void gemm<{name}>(float*, float const*)",{track}"ts":{at}.75,"dur":50.25,"args":{{"device":0,"stream":3,"correlation":{id}}}}},"#).unwrap();
+            writeln!(text, r#"{{"ph":"f","cat":"ac2g",{track}"id":{id},"ts":{at}}},"#).unwrap();
+        }
+        out.write_all(text.as_bytes()).unwrap();
+        written += text.len() as u64;
+    }
+    out.write_all(b"{\"ph\":\"i\"}]}\n").unwrap();
+    [launches, kernels]
+}
+
+/// Reads the file that the environment names: the part of the next test that has a limit of memory.
+#[test]
+#[ignore = "the next test runs it"]
+fn a_named_file_is_read() {
+    let path = std::env::var("ROCTOP_CHECK_FILE").unwrap();
+    println!("{:#}", Trace::read(path.as_ref()).unwrap().report(None).json());
+}
+
+/// A file of 10 GB in .ci/long.
+#[test]
+fn a_large_file_is_read_within_256_mib() {
+    let bytes = number("ROCTOP_CHECK_BYTES", 8_000_000);
+    let place = place("large");
+    for (name, is_packed) in [("trace.json", false), ("trace.json.gz", true)] {
+        let path = place.join(name);
+        let file = std::io::BufWriter::new(File::create(&path).unwrap());
+        let [launches, kernels] = if is_packed {
+            let mut packed = GzEncoder::new(file, Compression::fast());
+            let counts = large(&mut packed, bytes);
+            packed.finish().unwrap().flush().unwrap();
+            counts
+        } else {
+            let mut file = file;
+            let counts = large(&mut file, bytes);
+            file.flush().unwrap();
+            counts
+        };
+        // All that a process may write to is within the limit.
+        let limited = "ulimit -d 262144 && exec \"$0\" --exact tests::a_named_file_is_read --ignored --nocapture --test-threads 1";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", limited]).arg(std::env::current_exe().unwrap());
+        let output = command.env("ROCTOP_CHECK_FILE", &path).output().unwrap();
+        let size = std::fs::metadata(&path).unwrap().len();
+        std::fs::remove_file(&path).unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let report = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
+        let report: serde_json::Value = serde_json::from_str(report).unwrap();
+        let found = [&report["launches"], &report["kernels"], &report["findings"][0]["count"]];
+        assert_eq!(
+            found.map(|count| count.as_u64().unwrap()),
+            [launches, kernels, launches - kernels],
+            "{report:#}"
+        );
+        println!("{name}: {size} bytes with {launches} launches read within 256 MiB");
     }
 }

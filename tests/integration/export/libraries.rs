@@ -187,7 +187,7 @@ fn calls_of_the_decoders_have_files() {
 }
 
 /// A program of MPI with its library, a stand-in.
-fn program_of_mpi(place: &Path) {
+pub(crate) fn program_of_mpi(place: &Path) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/tests/c");
     let library = place.join("libmpi.so.40");
     let shared = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"];

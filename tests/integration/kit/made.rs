@@ -260,7 +260,7 @@ pub(crate) fn make(path: &Path, made: &Made) -> Counts {
         } else if step % 100 == 99 {
             let text = format!("step {}", step / 100 % 50);
             let own = 7u64 << 40 | (step + 1);
-            writer.marker(thread, tid, [now - 50_000, now + 1000], own, &text);
+            writer.marker(thread, tid, [now - 50_000 * made.slowness, now + 1000], own, &text);
             counts.markers += 1;
         }
         now += 2_500 * made.slowness;

@@ -15,7 +15,8 @@ pub use self::write::{Format, write, write_runs};
 use self::statistics::{interval, least_probability, median, modes, probabilities};
 use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, Scope, Verdict, effect};
 use crate::report::comparison::{SAME_CODE, code_difference};
-use std::collections::BTreeSet;
+use roctop_trace::units;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability that a comparison of a program with itself names any row.
 pub const MAX_FALSE_ALARMS: f64 = 0.01;
@@ -51,6 +52,31 @@ impl Side {
     fn clock(&self) -> Option<f64> {
         let clocks: Vec<f64> = self.runs.iter().filter_map(|run| run.clock).collect();
         (!clocks.is_empty()).then(|| median(&clocks))
+    }
+
+    /// Median power of the runs, W.
+    fn power(&self) -> Option<f64> {
+        let powers: Vec<f64> = self.runs.iter().filter_map(|run| run.power).collect();
+        (!powers.is_empty()).then(|| median(&powers))
+    }
+
+    /// What was wrong with the placement, and in how many runs.
+    fn placement(&self) -> String {
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        for run in &self.runs {
+            let words: BTreeSet<&str> = run.placement.iter().map(String::as_str).collect();
+            for word in words {
+                *found.entry(word).or_default() += 1;
+            }
+        }
+        let all = units::counted(self.runs.len() as u64, "run", "runs");
+        let words = found.iter().map(|(word, runs)| format!("{word} in {runs} of {all}"));
+        let words: Vec<String> = words.collect();
+        if words.is_empty() {
+            "nothing wrong".into()
+        } else {
+            words.join(", ")
+        }
     }
 
     /// Models of the GPUs, if all runs had the same.

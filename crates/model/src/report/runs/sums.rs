@@ -1,10 +1,11 @@
 //! What a run adds up to: a few numbers a kernel, copy, range, collective, function and cause of idle time.
 
+use crate::analysis::placement;
 use crate::analysis::steps::Source;
 use crate::gauges::GaugeKind;
 use crate::report::comparison::codes;
 use crate::report::runs::statistics::median;
-use crate::report::summary::copy_name;
+use crate::report::summary::{copy_name, mpi_shares};
 use crate::stats::Stat;
 use crate::table::CopyStat;
 use crate::{Snapshot, snapshot};
@@ -36,6 +37,8 @@ pub enum Kind {
     Idle,
     /// A rank: time in which its GPU ran kernels.
     Rank,
+    /// A function of MPI, or a rank's time in all of them.
+    Mpi,
     /// An API function; thresholds alone look at it.
     Api,
 }
@@ -52,6 +55,7 @@ impl Kind {
             Self::Collective => "collective",
             Self::Idle => "idle",
             Self::Rank => "rank",
+            Self::Mpi => "mpi",
             Self::Api => "api",
         }
     }
@@ -176,6 +180,8 @@ pub struct Sums {
     pub power: Option<f64>,
     /// Number of steps that were cut off as warm-up.
     pub warm_up: u64,
+    /// What is wrong with the placement of processes.
+    pub placement: Vec<String>,
 }
 
 /// The warm-up of a run.
@@ -264,8 +270,8 @@ pub(crate) fn wall(snapshot: &Snapshot) -> u64 {
 }
 
 impl Sums {
-    /// The sums of a run. `steady` has the records after the warm-up: kernels, copies, ranges, functions and ranks are of it,
-    /// everything else is of the whole run.
+    /// The sums of a run. `steady` has the records after the warm-up: kernels, copies, ranges and functions are of it, everything
+    /// else is of the whole run.
     pub fn of(whole: &Snapshot, steady: &Snapshot, warm_up: usize) -> Self {
         let mut rows = Rows::new();
         let mut add = |kind: Kind, name: String, row: Row| {
@@ -302,9 +308,23 @@ impl Sums {
                 errors: Some(row.errors),
                 ..Row::of(&row.stat)
             };
-            add(Kind::Api, known.operation.name.to_string(), own);
+            let name = known.operation.name.to_string();
+            if names.is_mpi(row.id) {
+                add(Kind::Mpi, name.clone(), own.clone());
+            }
+            add(Kind::Api, name, own);
         }
-        for (rank, busy) in ranks(steady) {
+        for share in mpi_shares(steady) {
+            // Process ids differ between runs.
+            if share.label.starts_with("rank ") {
+                add(
+                    Kind::Mpi,
+                    format!("{}, all", share.label),
+                    Row::of_total(1, share.nanos),
+                );
+            }
+        }
+        for (rank, busy) in ranks(whole) {
             add(Kind::Rank, format!("rank {rank}"), Row::of_total(1, busy));
         }
         for row in &whole.values.collectives.operations {
@@ -325,6 +345,10 @@ impl Sums {
             clock: gauge(whole, GaugeKind::Clock),
             power: gauge(whole, GaugeKind::Power),
             warm_up: warm_up as u64,
+            placement: placement::verdicts(&placement::places(whole))
+                .iter()
+                .map(|verdict| verdict.kind.word().to_owned())
+                .collect(),
         }
     }
 

@@ -91,6 +91,33 @@ fn code_and_clock_are_named_beside_a_change() {
 }
 
 #[test]
+fn power_and_placement_are_named_where_they_differ() {
+    let with = |power: f64, wrong: &[usize]| {
+        let mut side = side(&USUAL);
+        for (at, run) in side.runs.iter_mut().enumerate() {
+            run.power = Some(power);
+            if wrong.contains(&at) {
+                // Two ranks of a run are one run.
+                run.placement = vec!["far from its GPU".into(); 2];
+            }
+        }
+        side
+    };
+    let head = |before: &Side, after: &Side| {
+        let mut out = Vec::new();
+        let found = compare(before, after).unwrap();
+        write(Format::Table, [before, after], Ok(&found), None, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = head(&with(200.0, &[]), &with(150.0, &[1, 4]));
+    assert!(text.contains("power: 200 W before, 150 W after\n"), "{text}");
+    let differ = "placement differs: before: nothing wrong; after: far from its GPU in 2 of 7 runs\n";
+    assert!(text.contains(differ), "{text}");
+    let same = with(200.0, &[3]);
+    assert!(!head(&same, &same).contains("placement"));
+}
+
+#[test]
 fn few_runs_and_another_gpu_have_no_verdict() {
     assert_eq!(
         compare(&side(&USUAL), &side(&USUAL[..4])).unwrap_err(),
@@ -260,4 +287,112 @@ fn planted_changes_are_found() {
     // More runs and larger changes are found more often.
     assert!(found[8] >= 90 && found[5] >= 55, "{found:?}");
     assert!(found[0] <= found[6] && found[6] <= found[8], "{found:?}");
+}
+
+/// Recorded runs that comparisons are drawn from, in a baseline that `ROCTOP_CI_SAVED` names.
+struct Drawn {
+    side: Side,
+    random: Random,
+}
+
+impl Drawn {
+    /// `None`, with a line, if no file is named.
+    fn new() -> Option<Self> {
+        let Some(path) = std::env::var_os("ROCTOP_CI_SAVED") else {
+            println!("skipped: ROCTOP_CI_SAVED names no runs");
+            return None;
+        };
+        let side = baseline::read(&mut std::fs::File::open(path).unwrap()).unwrap();
+        assert!(side.runs.len() >= 30, "{} runs", side.runs.len());
+        let seed = std::env::var("ROCTOP_CI_SEED").ok();
+        let seed = seed.map_or(54, |seed| seed.parse().unwrap());
+        println!("seed {seed}, {} runs", side.runs.len());
+        Some(Self {
+            side,
+            random: Random::new(seed),
+        })
+    }
+
+    /// Draws two sides of as many runs, and changes those after.
+    fn rows(&mut self, runs: usize, change: &dyn Fn(Kind, &str) -> f64) -> Vec<(String, RowValues)> {
+        let mut order: Vec<usize> = (0..self.side.runs.len()).collect();
+        for at in 0..2 * runs {
+            let other = at + self.random.below(order.len() - at);
+            order.swap(at, other);
+        }
+        let names = self.side.names().into_iter().filter(|row| row.0 != Kind::Api);
+        let rows = names.filter_map(|(kind, name)| {
+            let all = self.side.values(kind, name)?;
+            let value = |at: &usize| all[*at];
+            let before = order[..runs].iter().map(value).collect();
+            let after = order[runs..2 * runs].iter().map(value);
+            let after = after.map(|value| value * change(kind, name)).collect();
+            Some((name.to_owned(), (kind, [before, after])))
+        });
+        rows.collect()
+    }
+
+    /// The rows of a comparison that are slower or faster.
+    fn changed(&mut self, runs: usize, change: &dyn Fn(Kind, &str) -> f64) -> Vec<(Kind, String, Verdict)> {
+        let (names, rows): (Vec<String>, Vec<RowValues>) = self.rows(runs, change).into_iter().unzip();
+        let wall = rows.iter().find(|row| row.0 == Kind::Wall).map(|row| median(&row.1[0]));
+        let found = verdicts(&rows, wall).into_iter().zip(rows.iter().zip(names));
+        let changed = found.filter(|((verdict, _), _)| *verdict != Verdict::Same);
+        changed
+            .map(|((verdict, _), (row, name))| (row.0, name, verdict))
+            .collect()
+    }
+}
+
+#[test]
+#[ignore = "needs recorded runs: .ci/long"]
+fn recorded_runs_of_one_program_alarm_in_one_per_cent_at_most() {
+    let Some(mut drawn) = Drawn::new() else { return };
+    let mut by_row = std::collections::BTreeMap::new();
+    let all = 2000;
+    let mut alarms = 0;
+    for _ in 0..all {
+        let changed = drawn.changed(7, &|_, _| 1.0);
+        alarms += usize::from(!changed.is_empty());
+        for (kind, name, _) in changed {
+            *by_row.entry(format!("{} {name}", kind.word())).or_insert(0) += 1;
+        }
+    }
+    println!("{by_row:?}");
+    println!("{alarms} alarms in {all} comparisons of 7 recorded runs with 7");
+    assert!(alarms * 100 <= all, "{alarms}");
+}
+
+/// Changes planted in recorded runs: the row's duration in each run after is multiplied, as if that of each record were.
+#[test]
+#[ignore = "needs recorded runs: .ci/long"]
+fn changes_planted_in_recorded_runs_are_found() {
+    let Some(mut drawn) = Drawn::new() else { return };
+    println!("| planted in | runs a side | +3 % | +5 % | +10 % |\n| --- | --- | --- | --- | --- |");
+    let rows = [
+        (Kind::Kernel, "gemm"),
+        (Kind::Copy, "H2D host→GPU0 r0"),
+        (Kind::Range, "prepare"),
+        (Kind::Rank, "rank 1"),
+    ];
+    let mut most = Vec::new();
+    for (kind, name) in rows {
+        assert!(drawn.side.values(kind, name).is_some(), "no {} {name}", kind.word());
+        for runs in [5, 7, 15] {
+            let mut found = [0; 3];
+            for (count, factor) in found.iter_mut().zip([1.03, 1.05, 1.10]) {
+                let plant = |of: Kind, row: &str| if (of, row) == (kind, name) { factor } else { 1.0 };
+                let is_found =
+                    |changed: Vec<(Kind, String, Verdict)>| changed.contains(&(kind, name.into(), Verdict::Worse));
+                *count = (0..100).filter(|_| is_found(drawn.changed(runs, &plant))).count();
+            }
+            let [a, b, c] = found;
+            println!("| {} `{name}` | {runs} | {a} | {b} | {c} |", kind.word());
+            most.push(found);
+        }
+    }
+    // Kernels and ranks are steady: the rule must not be blind.
+    for steady in [most[2], most[11]] {
+        assert!(steady.iter().all(|found| *found >= 90), "{most:?}");
+    }
 }

@@ -155,6 +155,14 @@ impl Report<'_> {
         if let Some((old, new)) = self.before.clock().zip(self.after.clock()) {
             lines.push(format!("clock: {old:.0} MHz before, {new:.0} MHz after"));
         }
+        if let Some((old, new)) = self.before.power().zip(self.after.power()) {
+            lines.push(format!("power: {old:.0} W before, {new:.0} W after"));
+        }
+        let places = [self.before, self.after].map(Side::placement);
+        if places[0] != places[1] {
+            let [before, after] = places;
+            lines.push(format!("placement differs: before: {before}; after: {after}"));
+        }
         let differences = self.before.environment.differences(&self.after.environment);
         lines.extend(
             differences
@@ -263,7 +271,8 @@ impl Report<'_> {
         let rows: Vec<Value> = rows.collect();
         let side = |side: &Side| {
             json!({
-                "runs": side.runs.len(), "gpus": side.gpus(), "clock_mhz": side.clock(), "environment": side.environment,
+                "runs": side.runs.len(), "gpus": side.gpus(), "clock_mhz": side.clock(), "power_w": side.power(),
+                "placement": side.placement(), "environment": side.environment,
             })
         };
         let is_worse = match (self.compared, self.failed) {
