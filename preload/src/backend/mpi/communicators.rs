@@ -169,7 +169,7 @@ fn learn(handle: u64, known: Option<&'static Place>) -> Option<Communicator> {
     };
     let word = MpiCall::communicator_word(number, size, rank);
     place.is_inter.store(u64::from(is_inter), Ordering::Relaxed);
-    // Threads may learn it at the same time: one of them tells.
+    // Threads may learn it at the same time: one of them writes the fact.
     if let Err(known) = place
         .about
         .compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire)
