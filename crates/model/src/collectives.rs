@@ -30,6 +30,7 @@ pub use self::times::{Times, Wait};
 pub use self::waiting::{Absence, Waiting};
 
 pub(crate) use self::slices::slices;
+pub(crate) use self::times::is_mutual;
 
 use self::arrivals::Arrivals;
 use self::clocks::Clocks;

@@ -71,6 +71,12 @@ fn needs(operation: Operation, own: u32, other: u32, root: Option<u32>) -> bool 
     }
 }
 
+/// Whether all ranks that call an operation need all others.
+pub(crate) fn is_mutual(operation: Operation) -> bool {
+    let none = u32::MAX;
+    needs(operation, 0, none, Some(none)) && needs(operation, none, 0, Some(none)) && needs(operation, 0, none, None)
+}
+
 impl Collectives {
     /// The numbers of a collective all of whose parts are there.
     pub fn times(&self, collective: &Collective) -> Option<Times> {
