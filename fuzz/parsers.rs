@@ -469,6 +469,7 @@ fn job_reports() -> [Vec<u8>; 2] {
                     at: -5,
                     took: 90_000,
                     by_kernel: true,
+                    ..ArrivalSums::default()
                 }],
             }],
             doing: "in hipStreamSynchronize for 3.2 s".into(),

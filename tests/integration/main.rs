@@ -31,6 +31,7 @@ mod keep;
 mod kernel_names;
 mod launch;
 mod mcp;
+mod mpi;
 mod placement;
 mod real_run_time;
 mod recording;

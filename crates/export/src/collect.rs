@@ -172,7 +172,7 @@ impl Collector {
     /// Stores the collectives that are complete.
     fn complete(&mut self) -> io::Result<()> {
         for (collective, times) in self.collectives.take_done() {
-            for row in collectives::rows(&self.collectives, &collective, &times) {
+            for row in collectives::rows(&collective, &times) {
                 self.parts.put(row)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::sort::Entry;
 use roctop_model::collectives::{Collective, Collectives, Times};
-use roctop_trace::item::{CollectiveOperation, Item, Nanos, ProcessId, ThreadId};
+use roctop_trace::item::{ApiCall, CollectiveOperation, Item, Nanos, ProcessId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// A rank's part in a collective, with the numbers of the whole.
@@ -44,6 +44,29 @@ pub(crate) struct PartRow {
     pub(crate) bus_bandwidth: f64,
 }
 
+/// Maximum number of calls of a process whose waits are kept in memory, 24 bytes each.
+const MAX_WAITS: usize = 1 << 21;
+
+/// Waits of calls of MPI: thread, begin, ns; in order.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(pub(crate) Vec<(u32, Nanos, u64)>);
+
+impl Waits {
+    /// Adds a part, if it is of MPI and its clock can be compared with the others'.
+    pub(crate) fn add(&mut self, row: &PartRow) {
+        if row.operation.is_mpi() && row.error != u64::MAX && self.0.len() < MAX_WAITS {
+            self.0.push((row.thread.0, row.call, row.wait));
+        }
+    }
+
+    /// How long a call waited for other ranks; `None` if it was not matched.
+    pub(crate) fn of(&self, call: &ApiCall) -> Option<u64> {
+        let key = (call.thread.0, call.span.begin);
+        let at = self.0.binary_search_by_key(&key, |wait| (wait.0, wait.1)).ok()?;
+        self.0.get(at).map(|wait| wait.2)
+    }
+}
+
 impl Entry for PartRow {
     type Key = (ProcessId, Nanos, u32, u32, u32);
 
@@ -65,15 +88,9 @@ pub(crate) fn put(collectives: &mut Collectives, item: &Item) {
 }
 
 /// The rows of a complete collective.
-pub(crate) fn rows<'a>(
-    collectives: &'a Collectives,
-    collective: &'a Collective,
-    times: &'a Times,
-) -> impl Iterator<Item = PartRow> + 'a {
-    let last = collective.parts.get(times.latest).filter(|_| times.is_significant());
-    let last = last.map_or(0, |part| part.rank + 1);
+pub(crate) fn rows<'a>(collective: &'a Collective, times: &'a Times) -> impl Iterator<Item = PartRow> + 'a {
+    let last = collective.latest(times).map_or(0, |part| part.rank + 1);
     collective.parts.iter().map(move |part| {
-        let arrival = collectives.arrival(part, times);
         let kernel = part.kernel.filter(|_| times.by_kernel);
         PartRow {
             process: part.call.process,
@@ -90,7 +107,7 @@ pub(crate) fn rows<'a>(
             call: part.call.start,
             arrival: kernel.map_or(part.call.start, |kernel| kernel.begin),
             end: kernel.map_or(part.returned.unwrap_or(part.call.start), |kernel| kernel.end),
-            wait: times.last.saturating_sub(arrival),
+            wait: part.wait.nanos,
             skew: times.skew(),
             error: times.error,
             transfer: times.transfer(),

@@ -18,12 +18,17 @@ pub(super) struct Details {
     pub(super) tag: Option<i64>,
     /// Bytes that this rank gives, or gets where it gives none.
     pub(super) bytes: Option<i64>,
+    /// Time in the call until the last rank came that it needs, ns. None of a call that was not matched.
+    pub(super) wait: Option<i64>,
 }
 
 /// What is known of a call.
 pub(super) fn details(view: &View<'_>, call: &ApiCall) -> Details {
     let text = call.arguments.and_then(|id| view.text(id));
-    of_text(text.as_deref().unwrap_or_default(), view.process.rank)
+    Details {
+        wait: view.waits.of(call).map(|wait| wait.min(i64::MAX as u64) as i64),
+        ..of_text(text.as_deref().unwrap_or_default(), view.process.rank)
+    }
 }
 
 fn of_text(text: &str, rank: Option<u32>) -> Details {
@@ -36,6 +41,7 @@ fn of_text(text: &str, rank: Option<u32>) -> Details {
         peer: number("peer").or_else(|| number("root")),
         tag: number("tag"),
         bytes: number("bytes"),
+        wait: None,
     }
 }
 

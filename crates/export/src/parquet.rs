@@ -48,13 +48,14 @@ const CALLS: &[Column] = &[
     number("taken_along"),
 ];
 /// What calls of MPI also have: the rank is a column of every file.
-const OF_MPI: [Column; 4] = [
+const OF_MPI: [Column; 5] = [
     text("communicator"),
     known_number("peer"),
     known_number("tag"),
     known_number("bytes"),
+    known_number("wait_ns"),
 ];
-const MPI_CALLS: &[Column] = &followed::<14>(CALLS, &OF_MPI);
+const MPI_CALLS: &[Column] = &followed::<15>(CALLS, &OF_MPI);
 const COLLECTIVES: &[Column] = &[
     text("operation"),
     number("communicator"),
@@ -371,7 +372,8 @@ fn mpi_call(view: &View<'_>, row: &Row<ApiCall>, to: &mut Batch) {
     to.text(&found.communicator);
     to.known_number(found.peer)
         .known_number(found.tag)
-        .known_number(found.bytes);
+        .known_number(found.bytes)
+        .known_number(found.wait);
 }
 
 fn marker(view: &View<'_>, row: &Row<Mark>, to: &mut Batch) {

@@ -5,7 +5,7 @@ mod stream;
 pub use super::scope::{Scope, Source, with_kd};
 
 use super::collect::{Collected, Event};
-use super::collectives::PartRow;
+use super::collectives::{PartRow, Waits};
 use super::counted::{self, Counted};
 use super::gauges::Gauges;
 use super::nesting;
@@ -17,7 +17,6 @@ use super::sample_streams::{Point, Walk};
 use super::sort::{Chunks, Iter, Sorted, Sorter};
 use super::workspace::Workspace;
 use crate::error::Result;
-use roctop_model::query::Filter;
 use roctop_model::subject::{Context, Record};
 use roctop_trace::item::{Process, ProcessId, Span};
 use std::collections::HashSet;
@@ -39,6 +38,8 @@ pub struct View<'a> {
     pub(super) gauges: Gauges<'a>,
     /// Its parts in collectives, in order of their calls.
     pub(super) parts: Sorted<PartRow>,
+    /// Waits of its calls of MPI.
+    pub(super) waits: Waits,
     /// Stream numbers, by correlation id of the call that submitted work to them; found for the formats that have them.
     streams: OnceLock<Numbers>,
 }
@@ -99,9 +100,13 @@ impl<'a> View<'a> {
             rename: choice.rename,
         };
         let rows = nesting::rows(source.collected, events, wanted, &tests, source.place)?;
-        let parts = parts_of(process.id, parts, filter, source.place)?;
+        let has_mpi = kinds.has(Kind::Mpi);
+        let (parts, waits) = parts_of(process.id, parts, source.place, |row| {
+            (has_mpi || !row.operation.is_mpi()) && filter.accepts_text(row.operation.name())
+        })?;
         let mut view = Self {
             parts,
+            waits,
             scope,
             rows,
             counted: Counted::default(),
@@ -150,22 +155,25 @@ impl<'a> View<'a> {
 /// Memory for the parts of a process, bytes.
 const PART_BUFFER_BYTES: usize = 16 << 20;
 
-/// The parts of this process that pass the filter; those of processes before it are passed over.
+/// The parts of this process that pass, and the waits of those of MPI; parts of processes before it are passed over.
 fn parts_of(
     process: ProcessId,
     parts: &mut Peekable<Iter<'_, PartRow>>,
-    filter: &Filter,
     place: &Workspace,
-) -> io::Result<Sorted<PartRow>> {
+    passes: impl Fn(&PartRow) -> bool,
+) -> io::Result<(Sorted<PartRow>, Waits)> {
     let mut own = Sorter::new(place, PART_BUFFER_BYTES);
+    let mut waits = Waits::default();
     let is_near = |row: &io::Result<PartRow>| row.as_ref().map_or(true, |row| row.process <= process);
     while let Some(row) = parts.next_if(is_near) {
         let row = row?;
-        if row.process == process && filter.accepts_text(row.operation.name()) {
+        if row.process == process && passes(&row) {
+            waits.add(&row);
             own.put(row)?;
         }
     }
-    own.finish()
+    waits.0.sort_unstable();
+    Ok((own.finish()?, waits))
 }
 
 /// Passes the view of each non-empty process to `act`.

@@ -29,10 +29,10 @@ pub(super) struct Room {
 /// Functions that return the error of an earlier call, where it was counted already.
 const REPORTING: [&str; 3] = ["hipGetLastError", "hipPeekAtLastError", "hipExtGetLastError"];
 
-/// Whether a call is one of RCCL's.
-fn is_of_rccl(call: &ApiCall, names: &Names) -> bool {
+/// Whether a call is one of RCCL's or MPI's.
+fn communicates(call: &ApiCall, names: &Names) -> bool {
     let known = names.operation(call.operation);
-    known.is_some_and(|known| known.operation.domain == Domain::RCCL.0)
+    known.is_some_and(|known| [Domain::RCCL.0, Domain::MPI.0].contains(&known.operation.domain))
 }
 
 /// Whether a call failed.
@@ -109,7 +109,7 @@ impl Store {
                 self.tables.calls(thread, calls, &self.names);
             }
             if self.collectives.is_active() {
-                let is_near = |call: &&ApiCall| call.parent != 0 || is_of_rccl(call, &self.names);
+                let is_near = |call: &&ApiCall| call.parent != 0 || communicates(call, &self.names);
                 for call in calls.iter().filter(is_near) {
                     self.collectives.returned(&ApiCall {
                         span: credible(call.span),

@@ -1,9 +1,9 @@
-//! Collectives of RCCL, matched across the processes of a session: who came when, who waited, who came last.
+//! Collectives of RCCL and MPI, matched across the processes of a session: who came when, who waited, who came last.
 //!
 //! All ranks call the collectives of a communicator in the same order, and the collector numbers them. So a collective is
 //! a communicator and a number; a message is a communicator, two peers and a number.
 //!
-//! A rank *arrives* when its kernel begins, or, if not all ranks have a kernel, when it calls. *Skew* is the time between
+//! A rank *arrives* when its kernel begins, or, if not all ranks have a kernel or it is MPI's, when it calls. *Skew* is the time between
 //! the first and the last arrival, *wait* the time of a rank until the last arrival, *transfer* the time from then to the
 //! last end.
 
@@ -26,15 +26,17 @@ pub use self::communicator::CommunicatorRow;
 pub use self::operation::OperationRow;
 pub use self::problem::Problem;
 pub use self::slices::{CollectiveSlice, Stage};
-pub use self::times::Times;
+pub use self::times::{Times, Wait};
 pub use self::waiting::{Absence, Waiting};
 
 pub(crate) use self::slices::slices;
+pub(crate) use self::times::is_mutual;
 
 use self::arrivals::Arrivals;
 use self::clocks::Clocks;
 use self::collective::PartKey;
 use self::communicator::Local;
+use crate::Snapshot;
 use crate::fx_hash::FastMap;
 use roctop_trace::item::{CollectiveOperation as Operation, Nanos, ProcessId, Span};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -92,6 +94,16 @@ pub struct CollectiveValues {
     pub pending: Vec<Pending>,
     /// How far each recorded rank has come.
     pub progress: Vec<Progress>,
+}
+
+impl CollectiveValues {
+    /// Number of a communicator's rank among all ranks of the job; that in the communicator, if its process names none.
+    pub fn rank_of(&self, snap: &Snapshot, communicator: u32, rank: u32) -> u32 {
+        let row = self.communicators.get(communicator as usize);
+        let process = row.and_then(|row| row.ranks.get(&rank));
+        let known = process.and_then(|process| snap.values.processes.get(process.0 as usize));
+        known.and_then(|known| known.process.rank).unwrap_or(rank)
+    }
 }
 
 /// The collectives of a session.
@@ -169,6 +181,12 @@ impl Collectives {
         !self.communicators.is_empty()
     }
 
+    /// Whether a communicator is one of MPI: no kernel is a part of its collectives.
+    fn is_mpi(&self, communicator: u32) -> bool {
+        let row = self.communicators.get(communicator as usize);
+        row.is_some_and(|row| row.is_mpi)
+    }
+
     /// The communicators, by index.
     pub fn communicators(&self) -> &[CommunicatorRow] {
         &self.communicators
@@ -177,6 +195,18 @@ impl Collectives {
     /// Declares the machine of a process; processes of machine 0 need not be declared.
     pub fn machine(&mut self, process: ProcessId, machine: u32) {
         self.clocks.machine(process, machine);
+    }
+
+    /// The latest complete collectives with their communicators, if some are of MPI: causes are found by them.
+    pub(crate) fn latest_of_mpi(&self) -> CollectiveValues {
+        if !self.communicators.iter().any(|row| row.is_mpi) {
+            return CollectiveValues::default();
+        }
+        CollectiveValues {
+            communicators: self.communicators.clone(),
+            recent: self.recent.iter().cloned().collect(),
+            ..CollectiveValues::default()
+        }
     }
 
     /// The values at `now`.

@@ -384,6 +384,8 @@ impl Store {
                 })
                 .collect(),
             copies: std::sync::Arc::new(self.tables.copies.clone()),
+            processes: self.processes.clone(),
+            collectives: std::sync::Arc::new(self.collectives.latest_of_mpi()),
             event_calls: self.event_calls.values(),
             thread_times: self.thread_times.values(),
             places: std::sync::Arc::new(self.tables.places.all().to_vec()),

@@ -290,6 +290,7 @@ impl SyntheticJob {
             alerts,
             lost: lost.into_iter().collect(),
             doing,
+            before: String::new(),
             exit: None,
         };
         self.steps[rank as usize] = steps;
@@ -376,6 +377,7 @@ fn communicator(steps: &[StepTimes], window: Span, ahead: u64) -> CommunicatorPa
         at: step.arrival as i64 - window.begin as i64,
         took: step.end - step.arrival,
         by_kernel: true,
+        ..ArrivalSums::default()
     });
     CommunicatorPart {
         identity: 0xfeed,

@@ -1,8 +1,12 @@
 //! Programs with known causes of the time without kernels: the model finds each with its share.
 
 use roctop_model::analysis::{Cause, Verdict};
-use roctop_model::{Fresh, LaneKey, Options, Snapshot};
+use roctop_model::{Fresh, LaneKey, Options, Snapshot, Store};
+use roctop_ring::record::Domain;
 use roctop_scenario::Scenario;
+use roctop_trace::item::{
+    ApiCall, CollectiveOperation, Communication, Communicator, Item, Process, ProcessId, Span, ThreadId,
+};
 use std::sync::Arc;
 
 /// A program that repeats `steps` of 10 ms for 2 s.
@@ -29,6 +33,92 @@ fn program_of(step: &str, steps: u32, work: &str) -> Arc<Snapshot> {
     let scenario = Scenario::parse(&text).expect("it is a scenario");
     let length = scenario.length();
     scenario.store(Options::default(), length).snapshot(Fresh::All)
+}
+
+/// Two ranks of MPI: the first one is the program of a scenario, the second one calls `MPI_Allreduce` `late` after it, ns.
+fn with_late_rank(work: &str, late: u64) -> Arc<Snapshot> {
+    let text = format!(
+        r#"
+        title = "./rank"
+        steps = 200
+        step = "10ms"
+        gpu = [{{ name = "gfx942", product = "", units = 304, memory = 192 }}]
+        process = [{{ pid = 7, command = "./rank" }}]
+        thread = [{{ name = "main", tid = 7 }}]
+        kernel = [{{ key = "k", name = "k", grid = [64, 1, 1], workgroup = [64, 1, 1] }}]
+        {work}
+        "#
+    );
+    let scenario = Scenario::parse(&text).expect("it is a scenario");
+    let items = scenario.items();
+    let is_mpi = |item: &Item| match item {
+        Item::Operation(operation) if operation.domain == Domain::MPI.0 => Some(operation.id),
+        _ => None,
+    };
+    let reduce = items.iter().find_map(|(_, item)| is_mpi(item)).expect("it calls MPI");
+    let other = ProcessId(1);
+    let mut store = Store::new(Options::default());
+    // Ranks of the job have other numbers than those of the communicator.
+    let process = |id: u32| Process {
+        id: ProcessId(id),
+        pid: 7 + id,
+        rank: Some(4 + id),
+        ..Process::default()
+    };
+    let mut sequence = 0;
+    for (_, item) in &items {
+        match item {
+            Item::Process(_) => {
+                for rank in 0..2 {
+                    store.apply(&Item::Process(process(rank)));
+                    store.apply(&Item::Communicator(Communicator {
+                        process: ProcessId(rank),
+                        number: 1,
+                        is_mpi: true,
+                        identity: Some(1),
+                        rank: Some(rank),
+                        size: Some(2),
+                        ..Communicator::default()
+                    }));
+                }
+                continue;
+            }
+            Item::Api(call) if call.operation == reduce => {
+                sequence += 1;
+                let own = Communication {
+                    process: call.process,
+                    thread: call.thread,
+                    correlation: call.correlation,
+                    start: call.span.begin,
+                    communicator: 1,
+                    operation: CollectiveOperation::MpiAllreduce,
+                    sequence,
+                    ..Communication::default()
+                };
+                let theirs = Communication {
+                    process: other,
+                    thread: ThreadId(99),
+                    start: own.start + late,
+                    ..own
+                };
+                for call in [own, theirs] {
+                    store.apply(&Item::Communication(call));
+                }
+                store.apply(&Item::Api(ApiCall {
+                    process: other,
+                    thread: theirs.thread,
+                    span: Span {
+                        begin: theirs.start,
+                        end: call.span.end,
+                    },
+                    ..*call
+                }));
+            }
+            _ => {}
+        }
+        store.apply(item);
+    }
+    store.snapshot(Fresh::All)
 }
 
 fn verdict(snap: &Snapshot, gpu: u32) -> Verdict {
@@ -211,6 +301,23 @@ fn thread_in_mpi_is_no_late_one() {
     assert_share(&verdict, share, |cause| matches!(cause, Cause::Mpi(_)));
     let words = verdict.words(&snap);
     assert!(words[0].ends_with("% waits in MPI_Allreduce"), "{words:?}");
+}
+
+#[test]
+fn thread_in_mpi_waits_for_the_rank_that_is_late() {
+    let snap = with_late_rank(
+        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 3ms", "sync 0", "late 1ms", "mpi 6ms"] }]"#,
+        5_000_000,
+    );
+    let verdict = verdict(&snap, 0);
+    let is_late = |cause| matches!(cause, Cause::Rank(_, 5));
+    assert_share(&verdict, 100.0 * 5.0 / 7.0, is_late);
+    assert_share(&verdict, 100.0 / 7.0, |cause| matches!(cause, Cause::Mpi(_)));
+    let words = verdict.words(&snap);
+    assert!(words[0].ends_with("% waits for rank 5 in MPI_Allreduce"), "{words:?}");
+    // Over the whole run, too, which is counted as it passes.
+    let whole = &snap.analysis().whole[0].verdict;
+    assert_share(whole, 100.0 * 5.0 / 7.0, is_late);
 }
 
 #[test]

@@ -329,13 +329,13 @@ pub fn transfer(record: &Transfer) {
     }
 }
 
-/// A call communicates.
+/// A call of RCCL or MPI communicates.
 #[inline]
-pub fn communication(thread: &Thread, record: &Communication) {
+pub fn communication(thread: &Thread, domain: Domain, record: &Communication) {
     if let Some(process) = process::get() {
         process.calibrate_when_due(record.start);
     }
-    thread.push(Communication::head(0, Domain::RCCL), &record.payload());
+    thread.push(Communication::head(0, domain), &record.payload());
 }
 
 /// Memory was allocated, mapped or freed.

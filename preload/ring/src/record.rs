@@ -410,17 +410,17 @@ records! {
         /// 1 instructions, 2 cycles, 3 time.
         unit: u16,
     }
-    /// A fact: a communicator of RCCL was created, released, or first seen.
+    /// A fact: a communicator of RCCL or MPI was created, released, or first seen.
     34 Communicator ("communicator", 1) {
         /// Identity: the same in all processes of the communicator. 0 unknown, because its creation was not seen.
         identity: u64,
-        /// `ncclComm_t`.
+        /// `ncclComm_t` or `MPI_Comm`.
         handle: u64,
         /// When, ticks.
         time: u64,
         /// Correlation id of the call; 0 unknown.
         correlation: u64,
-        /// Number in this process, from 1.
+        /// Number in this process, from 1; of MPI's, with [`mpi::OF_MPI`].
         number: u32,
         /// Rank in the communicator; all ones if unknown.
         rank: u32,
@@ -428,8 +428,8 @@ records! {
         size: u32,
         /// One of [`communicator`].
         state: u16,
-        /// Reserved.
-        reserved: u16,
+        /// 1 if another job's communicator may have the same identity.
+        is_ambiguous: u16,
     }
     /// A thread starts to use a ring: the first record of each of its lives.
     9 ThreadStart ("thread_start", 1) {
@@ -719,7 +719,8 @@ records! {
         /// Reserved.
         reserved_too: u32,
     }
-    /// A call of RCCL that communicates, or the end of a group of them; written before the call begins.
+    /// A call of RCCL that communicates, or the end of a group of them, written before the call begins; or a collective of
+    /// MPI, written before it begins or, for the first one of a communicator, when it has ended.
     35 Communication ("communication", 1) {
         /// Enter of the call, ticks.
         start: u64,
@@ -738,7 +739,7 @@ records! {
         stream: u32,
         /// The group of the thread that contains the call, 0 none.
         group: u32,
-        /// RCCL's number of the operation, or [`communicator::WITHDRAWN`] for a call that failed.
+        /// RCCL's number of the operation, MPI's from [`mpi::FIRST_COLLECTIVE`], or [`communicator::WITHDRAWN`] for a call that failed.
         op: u16,
         /// `ncclDataType_t`, 255 unknown.
         datatype: u8,

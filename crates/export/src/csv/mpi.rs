@@ -29,12 +29,12 @@ pub(super) fn write(view: &View<'_>, rows: &Sorted<Row<ApiCall>>, out: &mut dyn 
                 peer,
                 tag,
                 bytes,
+                wait,
             } = details(view, call);
-            let [rank, peer, tag, bytes] =
-                [rank, peer, tag, bytes].map(|cell| cell.map_or_else(String::new, |cell| cell.to_string()));
+            let [rank, peer, tag, bytes, wait] =
+                [rank, peer, tag, bytes, wait].map(|cell| cell.map_or_else(String::new, |cell| cell.to_string()));
             lines.raw(&rank).raw(&communicator).raw(&peer).raw(&tag).raw(&bytes);
-            // How long a call waited would be known from the calls of other ranks.
-            lines.raw("");
+            lines.raw(&wait);
         },
     )
 }

@@ -4,7 +4,9 @@ use super::alert::{Alert, Evidence, Rule};
 use super::host;
 use crate::collectives::{Absence, Collective, Key, OperationRow, Problem, Times, Waiting};
 use crate::{LaneKey, Snapshot};
-use roctop_trace::item::{CollectiveOperation as Operation, Datatype, KernelId, ProcessId, Span, TextId};
+use roctop_trace::item::{
+    CollectiveOperation as Operation, Datatype, KernelId, Nanos, ProcessId, Span, TextId, ThreadId,
+};
 use roctop_trace::units;
 
 /// Nesting levels of ranges that are looked at.
@@ -73,7 +75,7 @@ fn text(snap: &Snapshot, id: TextId) -> String {
 
 /// What the last rank of a collective did while the others waited: the call, kernel and range that took most of the time.
 pub fn instead(snap: &Snapshot, collective: &Collective, times: &Times) -> String {
-    let Some(part) = collective.parts.get(times.latest).filter(|_| times.is_significant()) else {
+    let Some(part) = collective.latest(times) else {
         return String::new();
     };
     // The part's own clock: its call is the end of what it did.
@@ -85,8 +87,20 @@ pub fn instead(snap: &Snapshot, collective: &Collective, times: &Times) -> Strin
         begin: end.saturating_sub(times.skew()),
         end,
     };
-    let process = part.call.process;
-    let host = host::of_thread(snap, part.call.thread, span);
+    let own = part.kernel.map(|kernel| kernel.begin);
+    during(snap, part.call.process, part.call.thread, span, own).join(", ")
+}
+
+/// What a thread of a process did in a span: the call, kernel and range that took most of the time. The kernel that begins
+/// at `own` is left out.
+pub(crate) fn during(
+    snap: &Snapshot,
+    process: ProcessId,
+    thread: ThreadId,
+    span: Span,
+    own: Option<Nanos>,
+) -> Vec<String> {
+    let host = host::of_thread(snap, thread, span);
     let mut words = vec![host::doing(snap, &host, span)];
     let mut longest = None;
     for lane in snap
@@ -95,7 +109,7 @@ pub fn instead(snap: &Snapshot, collective: &Collective, times: &Times) -> Strin
         .filter(|lane| matches!(lane.key, LaneKey::Queue(..) | LaneKey::Stream(..)))
     {
         for slice in lane.slices(span.begin, span.end, MAX_RANGES).unwrap_or_default() {
-            let is_own = part.kernel.is_some_and(|own| own.begin == slice.span.begin);
+            let is_own = own == Some(slice.span.begin);
             let within = slice
                 .span
                 .end
@@ -113,7 +127,7 @@ pub fn instead(snap: &Snapshot, collective: &Collective, times: &Times) -> Strin
         words.push(format!("kernel {}", kernel(snap, KernelId(what))));
     }
     let range = (0..MAX_LEVELS).rev().find_map(|level| {
-        let lane = snap.lane(LaneKey::Markers(part.call.thread, level))?;
+        let lane = snap.lane(LaneKey::Markers(thread, level))?;
         let slices = lane.slices(span.begin, span.end, MAX_RANGES)?;
         let longest = slices
             .into_iter()
@@ -135,7 +149,7 @@ pub fn instead(snap: &Snapshot, collective: &Collective, times: &Times) -> Strin
     if let Some(range) = range {
         words.push(format!("range {}", text(snap, range)));
     }
-    words.join(", ")
+    words
 }
 
 /// Ranks as text: `3`, `1, 2`, `1, 2 and 61 more`.
@@ -290,6 +304,18 @@ pub fn last(row: &OperationRow) -> Option<String> {
     ))
 }
 
+/// What a rank did instead of coming, the last time that it came last: `; meanwhile it was in hipMemcpy, range halo`.
+fn late_words(snap: &Snapshot, row: &OperationRow, rank: u32) -> String {
+    let recent = snap.values.collectives.recent.iter().rev();
+    let mut own = recent.filter(|(collective, times)| {
+        let operation = collective.parts.first().map(|part| part.call.operation);
+        let is_of_row = (collective.key.communicator, operation) == (row.communicator, Some(row.operation));
+        is_of_row && collective.latest(times).is_some_and(|part| part.rank == rank)
+    });
+    let doing = own.next().map(|(collective, times)| instead(snap, collective, times));
+    doing.map_or_else(String::new, |doing| format!("; meanwhile it was {doing}"))
+}
+
 /// Alerts about collectives.
 pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
     let found = &snap.values.collectives;
@@ -344,9 +370,10 @@ pub(super) fn alerts(snap: &Snapshot, out: &mut Vec<Alert>) {
                 row.communicator
             ),
             why: format!(
-                "skew {} on average, {} % of the time of these collectives; reported beyond {} % last and {} % of the time",
+                "skew {} on average, {} % of the time of these collectives{}; reported beyond {} % last and {} % of the time",
                 units::duration(row.mean_skew()),
                 units::percent(lost),
+                late_words(snap, row, rank),
                 units::percent(snap.thresholds.straggler),
                 units::percent(snap.thresholds.waiting)
             ),

@@ -38,6 +38,8 @@ pub enum Cause {
     HostAsleep,
     /// Nothing was queued, and the launching thread was in this function of MPI.
     Mpi(OperationId),
+    /// The same, until this rank called it, too.
+    Rank(OperationId, u32),
     /// The GPU had not run its first kernel yet.
     StartUp,
     /// A kernel, or the launching thread, waited for work of another stream.
@@ -78,6 +80,7 @@ impl Cause {
             Self::Host => "host-bound".into(),
             Self::HostAsleep => "host thread not running".into(),
             Self::Mpi(id) => format!("waits in {}", function(snap, id)),
+            Self::Rank(id, rank) => format!("waits for rank {rank} in {}", function(snap, id)),
             Self::StartUp => "start-up".into(),
             Self::Dependency { on, event: 0 } => format!("host waits for {}", stream(on)),
             Self::Dependency { on, .. } => format!("waits for {}", stream(on)),
@@ -97,6 +100,10 @@ impl Cause {
             Self::Host => "nothing was queued: the launching thread came late".into(),
             Self::HostAsleep => "nothing was queued: the launching thread was not on a CPU".into(),
             Self::Mpi(id) => format!("nothing was queued: the launching thread was in {}", function(snap, id)),
+            Self::Rank(id, rank) => format!(
+                "nothing was queued: the launching thread was in {}, and rank {rank} had not called it",
+                function(snap, id)
+            ),
             Self::StartUp => "no kernel had run yet".into(),
             Self::Dependency { on, event: 0 } => format!("nothing was queued: the host waited for {}", stream(on)),
             Self::Dependency { on, event } => format!("a kernel waited for event {event:#x} of {}", stream(on)),
@@ -472,7 +479,8 @@ impl<'a> Work<'a> {
                     Doing::WaitingFor(on) => way.map_or(Cause::Dependency { on, event: 0 }, Cause::Copy),
                     // A copy that no one waits for is not the cause.
                     _ if is_before => Cause::StartUp,
-                    Doing::InMpi(id) => Cause::Mpi(id),
+                    Doing::InMpi(id, None) => Cause::Mpi(id),
+                    Doing::InMpi(id, Some(rank)) => Cause::Rank(id, rank),
                     Doing::Asleep => Cause::HostAsleep,
                     Doing::Else => Cause::Host,
                 };

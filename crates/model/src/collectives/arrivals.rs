@@ -3,7 +3,7 @@
 use super::collective::PartKey;
 use super::{Collectives, Key, Part, pack};
 use crate::fx_hash::FastMap;
-use roctop_trace::item::{CollectiveOperation as Operation, Nanos, ProcessId};
+use roctop_trace::item::{CollectiveOperation as Operation, Nanos, ProcessId, ThreadId};
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 
@@ -19,6 +19,8 @@ pub struct Arrival {
     pub number: u64,
     /// The process.
     pub process: ProcessId,
+    /// The thread that called.
+    pub thread: ThreadId,
     /// Which collective.
     pub key: Key,
     /// Rank in the communicator.
@@ -96,6 +98,7 @@ impl Arrivals {
         let arrival = Arrival {
             number: self.count,
             process: part.call.process,
+            thread: part.call.thread,
             key,
             rank: part.rank,
             operation: part.call.operation,

@@ -34,12 +34,18 @@ pub(super) struct Clocks {
     bounds: BTreeMap<u32, Bounds>,
 }
 
-/// Whether no rank ends such an operation before all have begun.
-const fn is_synchronizing(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::AllReduce | Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll
-    )
+/// Whether no rank ends such a collective before all have begun.
+fn is_synchronizing(collective: &Collective, operation: Operation) -> bool {
+    match operation {
+        Operation::AllReduce
+        | Operation::AllGather
+        | Operation::ReduceScatter
+        | Operation::AllToAll
+        | Operation::MpiBarrier => true,
+        // Of no elements, nobody needs to wait.
+        Operation::MpiAllreduce => collective.parts.iter().all(|part| part.call.count > 0),
+        _ => false,
+    }
 }
 
 impl Clocks {
@@ -59,7 +65,7 @@ impl Clocks {
 
     /// Narrows the bounds by a complete collective.
     pub(super) fn learn(&mut self, collective: &Collective, operation: Operation) {
-        if self.machines.is_empty() || collective.key.pair.is_some() || !is_synchronizing(operation) {
+        if self.machines.is_empty() || collective.key.pair.is_some() || !is_synchronizing(collective, operation) {
             return;
         }
         let by_kernel = collective.parts.iter().all(|part| part.kernel.is_some());

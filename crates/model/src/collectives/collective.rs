@@ -1,5 +1,6 @@
 //! A collective or a message, and the ranks' parts in it.
 
+use super::{Times, Wait};
 use roctop_trace::item::{Communication, Nanos, Span};
 
 /// Identifies a collective or a message.
@@ -24,6 +25,8 @@ pub struct Part {
     pub returned: Option<Nanos>,
     /// Begin of its first and end of its last kernel.
     pub kernel: Option<Span>,
+    /// Its wait for others, once the collective is complete.
+    pub wait: Wait,
     /// Its group has ended with this call; 0 if it is in no group.
     pub(super) group_end: u64,
     /// Whether a kernel is still expected.
@@ -54,6 +57,17 @@ pub struct Collective {
 }
 
 impl Collective {
+    /// The part that came last; of MPI, the one that another one waited for longest. `None` if that is within the clocks'
+    /// error.
+    pub fn latest(&self, times: &Times) -> Option<&Part> {
+        let longest = self.parts.iter().max_by_key(|part| part.wait.nanos)?;
+        let rank = longest.wait.rank.filter(|_| times.is_significant())?;
+        match self.key.pair {
+            Some(_) => self.parts.get(times.latest),
+            None => self.parts.iter().find(|part| part.rank == rank),
+        }
+    }
+
     /// Whether all ranks' calls have returned.
     pub(super) fn has_returned(&self) -> bool {
         self.parts.len() == self.size as usize && self.parts.iter().all(|part| part.returned.is_some())

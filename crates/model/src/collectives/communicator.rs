@@ -1,6 +1,6 @@
 //! Communicators: a row for each one over all processes.
 
-use super::{Collectives, MAX_COMMUNICATORS, MAX_RANKS, Problem, pack};
+use super::{Collective, Collectives, MAX_COMMUNICATORS, MAX_RANKS, Problem, pack};
 use roctop_trace::item::{Communicator, CommunicatorState, Nanos, ProcessId};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,6 +14,8 @@ pub struct CommunicatorRow {
     pub identity: Option<u64>,
     /// Whether its identity is known. If not, it is one process's alone, and nothing can be matched.
     pub is_known: bool,
+    /// Whether it is one of MPI.
+    pub is_mpi: bool,
     /// Number of ranks; 0 unknown.
     pub size: u32,
     /// Process of each rank that is recorded.
@@ -57,6 +59,7 @@ impl Collectives {
                     number: index,
                     identity: found.identity,
                     is_known: found.identity.is_some() && found.rank.is_some() && found.size.is_some(),
+                    is_mpi: found.is_mpi,
                     size: found.size.unwrap_or(0),
                     state: found.state,
                     ..CommunicatorRow::default()
@@ -97,8 +100,39 @@ impl Collectives {
             })
         };
         self.locals.insert(own, local);
+        if found.is_ambiguous && matches!(problem, Some(Problem::Twice { .. } | Problem::Size { .. })) {
+            self.give_up(index);
+        }
         if let Some(problem) = problem {
             self.problem(problem);
+        }
+    }
+
+    /// Ranks of several jobs have a communicator of the same identity: nobody knows whose they are, so nothing of it is
+    /// matched.
+    fn give_up(&mut self, communicator: u32) {
+        for local in self
+            .locals
+            .values_mut()
+            .filter(|local| local.communicator == communicator)
+        {
+            local.is_ignored = true;
+        }
+        if let Some(row) = self.communicators.get_mut(communicator as usize) {
+            row.is_known = false;
+        }
+        let open = self.open.keys().filter(|key| key.communicator == communicator);
+        for key in open.copied().collect::<Vec<_>>() {
+            if let Some(collective) = self.open.remove(&key) {
+                self.unmatched += collective.parts.len() as u64;
+                self.forget(&collective);
+            }
+        }
+        let is_other = |collective: &Collective| collective.key.communicator != communicator;
+        self.operations.retain(|key, _| key.0 != communicator);
+        self.recent.retain(|(collective, _)| is_other(collective));
+        if let Some(done) = &mut self.done {
+            done.retain(|(collective, _)| is_other(collective));
         }
     }
 

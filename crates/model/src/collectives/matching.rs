@@ -53,7 +53,8 @@ impl Collectives {
         if pair.is_none() && call.sequence > before {
             self.reached.insert(pack(local.communicator, local.rank), call.sequence);
         }
-        let awaits_kernel = !self.without_kernels.contains(&process);
+        let is_mpi = call.operation.is_mpi();
+        let awaits_kernel = !is_mpi && !self.without_kernels.contains(&process);
         let collective = self.open.entry(key).or_insert_with(|| Collective {
             key,
             size: if pair.is_some() { 2 } else { size },
@@ -75,7 +76,7 @@ impl Collectives {
             Err(at) => collective.parts.insert(at, part),
         }
         self.calls.insert((process, call.correlation), place);
-        if let Some(span) = self.kernels.remove(&(process, call.correlation)) {
+        if !is_mpi && let Some(span) = self.kernels.remove(&(process, call.correlation)) {
             self.ran(process, call.correlation, span);
         }
         if call.group != 0 {
@@ -201,8 +202,11 @@ impl Collectives {
         }
     }
 
+    /// Whether calls and kernels inside of a call are a collective's.
     fn is_part(&self, process: u32, correlation: u64) -> bool {
-        self.calls.contains_key(&(process, correlation)) || self.ends.contains_key(&(process, correlation))
+        let of_kernels = |place: &PartKey| !self.is_mpi(place.key.communicator);
+        self.calls.get(&(process, correlation)).is_some_and(of_kernels)
+            || self.ends.contains_key(&(process, correlation))
     }
 
     /// A call inside of one that communicates, which may have launched its kernel.
@@ -262,7 +266,7 @@ impl Collectives {
             return;
         }
         for part in self.open.values_mut().flat_map(|collective| &mut collective.parts) {
-            part.awaits_kernel |= part.call.process.0 == process;
+            part.awaits_kernel |= part.call.process.0 == process && !part.call.operation.is_mpi();
         }
     }
 
@@ -368,7 +372,7 @@ impl Collectives {
         }
     }
 
-    fn forget(&mut self, collective: &Collective) {
+    pub(super) fn forget(&mut self, collective: &Collective) {
         for part in &collective.parts {
             let process = part.call.process.0;
             self.calls.remove(&(process, part.call.correlation));
@@ -393,7 +397,7 @@ impl Collectives {
     }
 
     fn close(&mut self, key: Key) {
-        let Some(collective) = self.open.remove(&key) else {
+        let Some(mut collective) = self.open.remove(&key) else {
             return;
         };
         self.forget(&collective);
@@ -404,8 +408,21 @@ impl Collectives {
             .parts
             .first()
             .map_or(Operation::AllReduce, |part| part.call.operation);
+        // Of calls of other functions, nobody knows which ones meet.
+        if operation.is_mpi() && collective.parts.iter().any(|part| part.call.operation != operation) {
+            self.unmatched += collective.parts.len() as u64;
+            return;
+        }
         self.clocks.learn(&collective, operation);
         let Some(times) = self.times(&collective) else { return };
+        let waits: Vec<_> = collective
+            .parts
+            .iter()
+            .map(|part| self.wait(&collective, &times, part))
+            .collect();
+        for (part, wait) in collective.parts.iter_mut().zip(waits) {
+            part.wait = wait;
+        }
         let row = self
             .operations
             .entry((key.communicator, operation))

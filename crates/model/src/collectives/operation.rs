@@ -33,8 +33,10 @@ pub struct OperationRow {
     pub timed: u64,
     /// Sum of bus bandwidth times transfer time: bytes on the bus.
     pub bus_bytes: f64,
-    /// How often each rank came last, by more than the clocks' error.
+    /// How often each rank came last, by more than the clocks' error; of MPI, last of those that another one waited for.
     pub last: BTreeMap<u32, u64>,
+    /// The longest wait of a rank beyond the clocks' error, ns, and whose it was.
+    pub max_wait: (u64, u32),
 }
 
 impl OperationRow {
@@ -83,15 +85,14 @@ impl OperationRow {
             self.bus_bytes += bytes as f64 * times.factor;
         }
         for part in &collective.parts {
-            let begin = part
-                .kernel
-                .filter(|_| times.by_kernel)
-                .map_or(part.call.start, |kernel| kernel.begin);
-            self.wait = self.wait.saturating_add(times.last.saturating_sub(begin).min(skew));
+            let nanos = part.wait.nanos;
+            self.wait = self.wait.saturating_add(nanos);
+            // Within the clocks' error nobody is known to have waited.
+            if part.wait.rank.is_some() && nanos > self.max_wait.0 {
+                self.max_wait = (nanos, part.rank);
+            }
         }
-        if times.is_significant()
-            && let Some(part) = collective.parts.get(times.latest)
-        {
+        if let Some(part) = collective.latest(times) {
             self.significant += 1;
             *self.last.entry(part.rank).or_default() += 1;
         }

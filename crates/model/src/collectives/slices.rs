@@ -71,12 +71,11 @@ impl CollectiveSlice {
 /// The slices of a complete collective and their lane. Arrivals within the clocks' error are no slice: the order is unknown.
 pub(crate) fn slices(collective: &Collective, times: &Times) -> (LaneKey, impl Iterator<Item = Slice> + use<>) {
     let key = collective.key;
-    let late = collective.parts.get(times.latest);
+    let late = collective.latest(times).or_else(|| collective.parts.get(times.latest));
     let operation = late.map_or(Operation::AllReduce, |part| part.call.operation);
     let shape = match key.pair {
         Some((_, to)) => to,
-        None if times.is_significant() => late.map_or(0, |part| part.rank + 1),
-        None => 0,
+        None => collective.latest(times).map_or(0, |part| part.rank + 1),
     };
     let number = operation as u32;
     let slice = Slice {

@@ -1,6 +1,8 @@
 use super::*;
 use roctop_trace::item::{ApiCall, Communication, Communicator, CommunicatorState, Datatype, Dispatch, OperationId};
 
+mod of_mpi;
+
 const MS: u64 = 1_000_000;
 
 /// A session of ranks, one process each, with one communicator.

@@ -1,7 +1,7 @@
 //! Arrivals, skew and bandwidth of a complete collective.
 
 use super::{Collective, Collectives, Part, bandwidth};
-use roctop_trace::item::Nanos;
+use roctop_trace::item::{CollectiveOperation as Operation, Nanos};
 
 /// Numbers of a collective.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,6 +52,31 @@ impl Times {
     }
 }
 
+/// A part's wait for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Time from its arrival to that of the last one that it needs, ns.
+    pub nanos: u64,
+    /// That rank; `None` if it did not wait, or if that is within the clocks' error.
+    pub rank: Option<u32>,
+}
+
+/// Whether a call of MPI needs what another rank gives, by the definition of the function. `root` is that of the call.
+fn needs(operation: Operation, own: u32, other: u32, root: Option<u32>) -> bool {
+    match operation {
+        Operation::MpiBcast | Operation::MpiScatter | Operation::MpiScatterv => root == Some(other),
+        Operation::MpiGather | Operation::MpiGatherv | Operation::MpiReduce => root == Some(own),
+        Operation::MpiScan | Operation::MpiExscan => other < own,
+        _ => true,
+    }
+}
+
+/// Whether all ranks that call an operation need all others.
+pub(crate) fn is_mutual(operation: Operation) -> bool {
+    let none = u32::MAX;
+    needs(operation, 0, none, Some(none)) && needs(operation, none, 0, Some(none)) && needs(operation, 0, none, None)
+}
+
 impl Collectives {
     /// The numbers of a collective all of whose parts are there.
     pub fn times(&self, collective: &Collective) -> Option<Times> {
@@ -86,6 +111,38 @@ impl Collectives {
             bytes,
             factor,
         })
+    }
+
+    /// How long a part waited, and for whom. A part of RCCL waits until the last one has come. A call of MPI waits for those
+    /// that it needs, and for none that came when it had returned.
+    pub(super) fn wait(&self, collective: &Collective, times: &Times, part: &Part) -> Wait {
+        let own = self.arrival(part, times);
+        let operation = part.call.operation;
+        if !operation.is_mpi() {
+            let nanos = times.last.saturating_sub(own);
+            let last = collective.parts.get(times.latest).filter(|_| times.is_significant());
+            return Wait {
+                nanos: nanos.min(times.skew()),
+                rank: last.map(|part| part.rank).filter(|_| nanos > 0),
+            };
+        }
+        let end = self
+            .clocks
+            .aligned(part.call.process, part.returned.unwrap_or(part.call.start));
+        let needed = collective.parts.iter().filter(|other| {
+            let is_other = other.rank != part.rank;
+            is_other && needs(operation, part.rank, other.rank, part.call.peer)
+        });
+        let last = needed
+            .map(|other| (self.arrival(other, times), other.rank))
+            .max_by_key(|(at, rank)| (*at, std::cmp::Reverse(*rank)));
+        match last {
+            Some((at, rank)) if at > own && at <= end.saturating_add(times.error) => Wait {
+                nanos: (at - own).min(end.saturating_sub(own)),
+                rank: (at - own > times.error).then_some(rank),
+            },
+            _ => Wait::default(),
+        }
     }
 
     /// Time at which a part arrived, on the clock of the first machine.

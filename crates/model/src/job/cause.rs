@@ -10,7 +10,7 @@ use super::overview::JobValues;
 use super::state::{NodeState, RankRow, STALE};
 use crate::analysis::collectives::error as clock_error;
 use crate::fx_hash::FastMap;
-use roctop_trace::item::Nanos;
+use roctop_trace::item::{CollectiveOperation, Nanos};
 use roctop_trace::units;
 
 /// Number of seconds that are averaged.
@@ -62,8 +62,8 @@ pub enum Reason {
         /// Share of time in which its thread slept.
         asleep: f64,
     },
-    /// It waits for another rank.
-    Waits(Option<u32>),
+    /// It waits for another rank, in this operation.
+    Waits(Option<(u32, CollectiveOperation)>),
     /// Its part of the transfer in collectives takes longer.
     Transfer,
 }
@@ -82,8 +82,36 @@ pub struct Slow {
     pub excess: u64,
     /// The part of the step, or of the second, that the reason explains.
     pub share: f64,
+    /// Ranks that wait for it.
+    pub waited: Option<Waited>,
+    /// What it did before it came to collectives, if others wait for it; empty if unknown.
+    pub before: String,
     /// Error of the clocks, where times of several nodes were compared, ns; `u64::MAX` if it is unknown.
     pub error: Option<u64>,
+}
+
+/// Ranks that wait for another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Waited {
+    /// In which operation.
+    pub operation: CollectiveOperation,
+    /// Their number.
+    pub ranks: u32,
+    /// Their mean wait in each step, ns, of a step of this length.
+    pub wait: u64,
+    /// Length of a step, ns; `None` if no steps are known: then the wait is in each second.
+    pub step: Option<u64>,
+}
+
+impl Waited {
+    /// `20 ms of 23 ms a step`.
+    fn times(&self) -> String {
+        let wait = units::duration(self.wait);
+        match self.step {
+            Some(step) => format!("{wait} of {} a step", units::duration(step)),
+            None => format!("{wait} a second"),
+        }
+    }
 }
 
 impl Slow {
@@ -95,8 +123,24 @@ impl Slow {
         )
     }
 
-    /// The reason as a sentence without its subject.
+    /// The reason as a sentence without its subject, and what it does to others.
     pub fn text(&self, values: &JobValues) -> String {
+        let mut parts = vec![self.reason_text(values)];
+        if let Some(waited) = &self.waited {
+            let waiting = units::counted(waited.ranks.into(), "rank waits", "ranks wait");
+            parts.push(format!(
+                "{waiting} for it in {}, {}",
+                waited.operation.name(),
+                waited.times()
+            ));
+            if !self.before.is_empty() {
+                parts.push(format!("meanwhile it was {}", self.before));
+            }
+        }
+        parts.join("; ")
+    }
+
+    fn reason_text(&self, values: &JobValues) -> String {
         let percent = units::percent(self.share);
         let more = format!("{percent} % of the step");
         match &self.reason {
@@ -156,9 +200,9 @@ impl Slow {
                 };
                 format!("GPU idle, the host is late{thread}: {more}")
             }
-            Reason::Waits(Some(rank)) => {
+            Reason::Waits(Some((rank, operation))) => {
                 let known = values.ranks.get(*rank as usize).map_or(0, |row| row.rank);
-                format!("waits for rank {known}: {more}")
+                format!("waits for rank {known} in {}: {more}", operation.name())
             }
             Reason::Waits(None) => format!("waits for others: {more}"),
             Reason::Transfer => format!("transfer in collectives takes longer: {more}"),
@@ -203,6 +247,7 @@ pub(super) struct Mean {
     pub(super) compute: f64,
     pub(super) copying: f64,
     pub(super) inside: f64,
+    calls: f64,
     pub(super) wait: Option<f64>,
     ready: f64,
     asleep: f64,
@@ -212,9 +257,9 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Share of time without kernel and copy.
+    /// Share of time without kernel and copy, and outside of collectives.
     fn idle(&self) -> f64 {
-        (1.0 - self.busy - self.copying).max(0.0)
+        (1.0 - self.busy - self.copying - self.calls).max(0.0)
     }
 
     /// Of a rank in the seconds before `end`; `None` if it reported none of them.
@@ -232,6 +277,7 @@ impl Mean {
             sum.compute += cell.compute();
             sum.copying += cell.copying();
             sum.inside += cell.inside();
+            sum.calls += cell.calls();
             sum.ready += cell.ready();
             sum.asleep += cell.asleep();
             add(&mut steps, cell.step());
@@ -250,6 +296,7 @@ impl Mean {
             compute: sum.compute / count,
             copying: sum.copying / count,
             inside: sum.inside / count,
+            calls: sum.calls / count,
             wait: mean(waits),
             ready: sum.ready / count,
             asleep: sum.asleep / count,
@@ -338,7 +385,12 @@ impl Usual {
     }
 
     /// Why a rank is slow, what that costs, and whether times of several ranks show it.
-    fn reason(&self, mean: &Mean, row: &RankRow, waits_for: Option<u32>) -> Option<(Reason, f64, f64, bool)> {
+    fn reason(
+        &self,
+        mean: &Mean,
+        row: &RankRow,
+        waits_for: Option<(u32, CollectiveOperation)>,
+    ) -> Option<(Reason, f64, f64, bool)> {
         let parts = Parts::of(mean, self.step);
         let (own, step) = (parts.own - self.own, parts.step - self.step);
         let excess = own.max(step);
@@ -424,6 +476,8 @@ pub(super) fn slow(values: &JobValues, means: &[Option<Mean>], now: Nanos) -> Ve
                 reason,
                 excess: now.saturating_sub(since),
                 share: 1.0,
+                waited: None,
+                before: String::new(),
                 error: None,
             });
         }
@@ -452,6 +506,8 @@ pub(super) fn slow(values: &JobValues, means: &[Option<Mean>], now: Nanos) -> Ve
                 reason,
                 excess: excess as u64,
                 share,
+                waited: waited(values, means, usual.step, at),
+                before: row.sums.before.clone(),
                 error: compared.then(|| error_of(values, row)),
             });
         }
@@ -482,6 +538,8 @@ fn absent(values: &JobValues, now: Nanos) -> Vec<Slow> {
                 },
                 excess: now.saturating_sub(waiting.since),
                 share: 1.0,
+                waited: None,
+                before: String::new(),
                 error: None,
             });
         }
@@ -489,13 +547,40 @@ fn absent(values: &JobValues, now: Nanos) -> Vec<Slow> {
     found
 }
 
+/// Ranks that wait in calls of MPI for one that comes last most often in a communicator of theirs.
+fn waited(values: &JobValues, means: &[Option<Mean>], usual_step: f64, own: u32) -> Option<Waited> {
+    let row = values.ranks.get(own as usize)?;
+    let lates = communicators_of(values, row).filter_map(|known| Some((known.identity, known.late?)));
+    // Of RCCL, whose calls do not wait, the list of communicators says it.
+    let (identity, late) = lates
+        .filter(|(_, late)| late.rank == own && late.operation.is_mpi())
+        .max_by_key(|(_, late)| late.skew)?;
+    let others = (0u32..)
+        .zip(values.ranks.iter())
+        .zip(means)
+        .filter(|((at, row), _)| *at != own && row.sums.communicators.iter().any(|part| part.identity == identity));
+    let waits: Vec<(f64, Option<f64>)> = others
+        .filter_map(|(_, mean)| Some((mean.as_ref()?.wait?, mean.as_ref()?.step)))
+        .collect();
+    let count = waits.len() as f64;
+    let step = |step: Option<f64>| step.unwrap_or(usual_step);
+    let wait = waits.iter().map(|(wait, own)| wait * step(*own)).sum::<f64>() / count.max(1.0);
+    let steps: Option<Vec<f64>> = waits.iter().map(|(_, step)| *step).collect();
+    (wait >= 1.0).then(|| Waited {
+        operation: late.operation,
+        ranks: waits.len() as u32,
+        wait: wait as u64,
+        step: steps.map(|steps| (steps.iter().sum::<f64>() / count) as u64),
+    })
+}
+
 /// The rank that comes last most often in the communicators of a rank.
-fn late_of(values: &JobValues, row: &RankRow, own: u32) -> Option<u32> {
+fn late_of(values: &JobValues, row: &RankRow, own: u32) -> Option<(u32, CollectiveOperation)> {
     let lates = communicators_of(values, row).filter_map(|communicator| communicator.late);
     lates
         .filter(|late| late.rank != own)
         .max_by_key(|late| late.skew)
-        .map(|late| late.rank)
+        .map(|late| (late.rank, late.operation))
 }
 
 /// The largest error of the comparisons that a rank takes part in.

@@ -58,6 +58,7 @@ pub struct Cell {
     compute: u16,
     copying: u16,
     inside: u16,
+    calls: u16,
     ready: u16,
     asleep: u16,
     /// W, and MHz; 0 unknown.
@@ -96,6 +97,7 @@ impl Cell {
             compute: part(own, whole),
             copying: part(sums.copying, whole),
             inside: part(sums.inside, whole),
+            calls: part(sums.inside.saturating_sub(sums.inside_kernels), whole),
             ready: part(host.ready, host.length),
             asleep: part(if host.length == 0 { 0 } else { host.asleep() }, host.length),
             power: gauge(|readings| readings.power),
@@ -151,6 +153,11 @@ impl Cell {
     /// Share of time in collectives, waits included.
     pub fn inside(&self) -> f64 {
         share(self.inside)
+    }
+
+    /// The part of it in calls, as those of MPI, not in kernels.
+    pub fn calls(&self) -> f64 {
+        share(self.calls)
     }
 
     /// Share of time waiting for others in collectives: the share of the matched ones, of all. `None` if none was matched

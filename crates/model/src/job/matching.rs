@@ -27,6 +27,7 @@ pub(super) struct Member {
     pub(super) rank: u32,
     /// Index of the node.
     pub(super) node: u32,
+    pub(super) operation: CollectiveOperation,
     pub(super) at: Nanos,
     pub(super) took: u64,
     /// Error of the node's clock; `None` if it is unknown.
@@ -73,6 +74,8 @@ fn set(bits: &mut Vec<u64>, (word, mask): (usize, u64)) -> bool {
 pub struct Late {
     /// Index of the rank.
     pub rank: u32,
+    /// The operation of most of these collectives.
+    pub operation: CollectiveOperation,
     /// Share of the latest collectives to which it came last.
     pub share: f64,
     /// Mean skew of these, ns.
@@ -121,6 +124,16 @@ pub struct CommunicatorSums {
     pub waiting: Option<WaitingSums>,
 }
 
+/// A matched collective.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// The last rank, if that is beyond the error.
+    last: Option<u32>,
+    operation: CollectiveOperation,
+    skew: u64,
+    error: Option<u64>,
+}
+
 /// The latest matched collectives of a communicator.
 #[derive(Clone, Debug, Default)]
 struct Communicator {
@@ -128,8 +141,7 @@ struct Communicator {
     size: u32,
     count: u64,
     max_skew: u64,
-    /// (last rank if that is beyond the error, skew, error)
-    recent: VecDeque<(Option<u32>, u64, Option<u64>)>,
+    recent: VecDeque<Recent>,
 }
 
 /// A collective of which all is known.
@@ -204,8 +216,9 @@ impl Matching {
 
     fn settle(&mut self, identity: u64, meeting: Meeting) -> Settled {
         let members = meeting.members;
-        // Times of kernels and of calls cannot be compared.
-        let is_alike = members.windows(2).all(|pair| pair[0].by_kernel == pair[1].by_kernel);
+        // Times of kernels and of calls cannot be compared; calls of different functions do not meet.
+        let kind = |member: &Member| (member.by_kernel, member.operation);
+        let is_alike = members.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
         let first = members.iter().map(|member| member.at).min().unwrap_or(0);
         let latest = members
             .iter()
@@ -224,7 +237,12 @@ impl Matching {
         if let Some(known) = self.communicators.get_mut(&identity).filter(|_| is_alike) {
             known.count += 1;
             known.max_skew = known.max_skew.max(skew);
-            known.recent.push_back((is_beyond.then_some(latest.rank), skew, error));
+            known.recent.push_back(Recent {
+                last: is_beyond.then_some(latest.rank),
+                operation: latest.operation,
+                skew,
+                error,
+            });
             if known.recent.len() > MAX_RECENT {
                 known.recent.pop_front();
             }
@@ -239,8 +257,8 @@ impl Matching {
             .iter()
             .map(|(identity, known)| {
                 let count = known.recent.len().max(1) as u64;
-                let skews = known.recent.iter().map(|recent| recent.1);
-                let errors = known.recent.iter().map(|recent| recent.2);
+                let skews = known.recent.iter().map(|recent| recent.skew);
+                let errors = known.recent.iter().map(|recent| recent.error);
                 CommunicatorSums {
                     identity: *identity,
                     number: known.number,
@@ -294,17 +312,22 @@ fn error(members: &[Member]) -> Option<u64> {
 /// The rank that came last most often.
 fn late(known: &Communicator) -> Option<Late> {
     let mut counts: FastMap<u32, (u64, u64)> = FastMap::default();
-    for (rank, skew, _) in &known.recent {
-        if let Some(rank) = rank {
-            let count = counts.entry(*rank).or_default();
-            *count = (count.0 + 1, count.1.saturating_add(*skew));
+    for recent in &known.recent {
+        if let Some(rank) = recent.last {
+            let count = counts.entry(rank).or_default();
+            *count = (count.0 + 1, count.1.saturating_add(recent.skew));
         }
     }
     let (rank, (count, skew)) = counts
         .into_iter()
         .max_by_key(|(rank, (count, _))| (*count, std::cmp::Reverse(*rank)))?;
+    let own = known.recent.iter().filter(|recent| recent.last == Some(rank));
+    let mut operations: BTreeMap<CollectiveOperation, u32> = BTreeMap::new();
+    own.for_each(|recent| *operations.entry(recent.operation).or_default() += 1);
+    let most = operations.into_iter().max_by_key(|(_, count)| *count);
     Some(Late {
         rank,
+        operation: most.map(|(operation, _)| operation).unwrap_or_default(),
         share: count as f64 / known.recent.len() as f64,
         skew: skew / count,
     })

@@ -6,10 +6,10 @@ use super::sums::{
     MAX_KERNELS, MAX_NAME, MAX_TEXT, PendingPart, RankSums, Readings, StepSums, cut, name_id,
 };
 use crate::Snapshot;
-use crate::analysis::collectives::doing_now;
+use crate::analysis::collectives::{doing_now, during};
 use crate::analysis::steps::{self, Source};
 use crate::analysis::usage;
-use crate::collectives::Arrival;
+use crate::collectives::{Arrival, is_mutual};
 use crate::fx_hash::FastMap;
 use crate::snapshot::ProcessRow;
 use roctop_ring::record::engine;
@@ -122,7 +122,8 @@ impl Measure {
             .find(|inside| inside.process == process)
             .map(|inside| (inside.count, inside.total, inside.kernels))
             .unwrap_or_default();
-        let before = std::mem::replace(&mut previous.collectives, inside);
+        let earlier = std::mem::replace(&mut previous.collectives, inside);
+        let before = before(snap, process, window, previous.arrival);
         let sums = RankSums {
             size: self.placement.size,
             pid: row.process.pid,
@@ -133,14 +134,15 @@ impl Measure {
             busy: busy(snap, row, &gpus, window),
             kernel_time,
             copying: copies.saturating_sub(std::mem::replace(&mut previous.copying, copies)),
-            collectives: inside.0.saturating_sub(before.0) as u32,
-            inside: inside.1.saturating_sub(before.1),
-            inside_kernels: inside.2.saturating_sub(before.2),
+            collectives: inside.0.saturating_sub(earlier.0) as u32,
+            inside: inside.1.saturating_sub(earlier.1),
+            inside_kernels: inside.2.saturating_sub(earlier.2),
             kernels,
             communicators: communicators(snap, process, window, previous),
             gauges: busiest.and_then(|gpu| readings(snap, gpu)),
             host: host(snap, process, window, previous),
             lost: row.lost.iter().filter(|loss| loss.1 > 0).take(16).copied().collect(),
+            before,
             doing: doing(snap, row),
             exit: row.exit.map(|(exit, _)| match exit {
                 Exit::Code(code) => code,
@@ -314,15 +316,41 @@ fn communicators(snap: &Snapshot, process: ProcessId, window: Span, previous: &m
     parts.collect()
 }
 
-/// Arrivals relative to the begin of a window.
+/// Arrivals relative to the begin of a window, at collectives in which all wait for all.
 fn sampled(own: &[&Arrival], begin: Nanos) -> Vec<ArrivalSums> {
-    let arrivals = own.iter().map(|arrival| ArrivalSums {
+    let own = own.iter().filter(|arrival| is_mutual(arrival.operation));
+    let arrivals = own.map(|arrival| ArrivalSums {
         sequence: arrival.key.sequence,
+        operation: arrival.operation,
         at: arrival.at.wrapping_sub(begin) as i64,
         took: arrival.took,
         by_kernel: arrival.by_kernel,
     });
     arrivals.collect()
+}
+
+/// What a thread of a process did before the collective, of those that came since `last`, that it came to after the longest
+/// time.
+fn before(snap: &Snapshot, process: ProcessId, window: Span, last: u64) -> String {
+    let mut ends: FastMap<ThreadId, Nanos> = FastMap::default();
+    let mut longest: Option<(Span, ThreadId)> = None;
+    let arrivals = snap.values.collectives.arrivals.iter();
+    for arrival in arrivals.filter(|arrival| arrival.process == process && !arrival.by_kernel) {
+        let end = arrival.at.saturating_add(arrival.took);
+        let begin = ends.insert(arrival.thread, end).unwrap_or(window.begin);
+        let span = Span {
+            begin,
+            end: arrival.at.max(begin),
+        };
+        let is_longer = longest.is_none_or(|(known, _)| span.duration() > known.duration());
+        if arrival.number > last && is_longer {
+            longest = Some((span, arrival.thread));
+        }
+    }
+    let longest = longest.filter(|(span, _)| span.duration() > 0);
+    longest.map_or_else(String::new, |(span, thread)| {
+        cut(&during(snap, process, thread, span, None).join(", "), MAX_TEXT)
+    })
 }
 
 /// Keeps those whose number is a multiple of the smallest power of two that leaves at most `most`.

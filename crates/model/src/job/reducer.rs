@@ -119,7 +119,7 @@ fn shorten(ranks: &mut [RankSums], round: u32, left_out: &mut LeftOut) -> bool {
                     .alerts
                     .iter_mut()
                     .map(|alert| &mut alert.text)
-                    .chain([&mut sums.doing])
+                    .chain([&mut sums.doing, &mut sums.before])
                 {
                     left_out.others += u32::from(text.len() > 24);
                     *text = cut(text, 24);

@@ -9,7 +9,7 @@ pub const MAX_REPORT: usize = 10 * 1024;
 /// Maximum number of ranks of a node.
 pub const MAX_RANKS: usize = 16;
 /// Version of the form; another one is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Times later than this (36 years after boot) come from foreign bytes.
 const LATEST: u64 = 1 << 60;
 /// Maximum length of a window, ns: one hour.
@@ -132,7 +132,7 @@ fn check_rank(sums: &RankSums) -> Result<(), Error> {
     within("arrivals", arrivals, MAX_ARRIVALS)?;
     within("alerts", sums.alerts.len(), MAX_ALERTS)?;
     within("losses", sums.lost.len(), 16)?;
-    within("a text", sums.doing.len(), MAX_TEXT)?;
+    within("a text", sums.doing.len().max(sums.before.len()), MAX_TEXT)?;
     let texts = sums.alerts.iter().map(|alert| &alert.text);
     let throttle = sums.gauges.iter().map(|readings| &readings.throttle);
     texts

@@ -292,6 +292,7 @@ impl Job {
                 let member = Member {
                     rank: rank as u32,
                     node,
+                    operation: arrival.operation,
                     at: clock.aligned(sums.begin.saturating_add_signed(arrival.at)),
                     took: arrival.took,
                     error: clock.clock.map(|clock| clock.error),

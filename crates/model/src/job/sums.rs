@@ -62,6 +62,8 @@ pub struct RankSums {
     pub lost: Vec<(LossReason, u64)>,
     /// What it does now, if that has lasted longer than a second: `in hipStreamSynchronize for 3.2 s`.
     pub doing: String,
+    /// What its thread did before the collective that it came to after the longest time; empty if it called none.
+    pub before: String,
     /// How its process ended: exit code, or minus the Unix signal.
     pub exit: Option<i32>,
 }
@@ -137,6 +139,8 @@ pub struct PendingPart {
 pub struct ArrivalSums {
     /// Number of the collective.
     pub sequence: u32,
+    /// What it called.
+    pub operation: CollectiveOperation,
     /// Arrival relative to the begin of the window, ns.
     pub at: i64,
     /// Time until the rank was through, ns.

@@ -29,6 +29,7 @@ fn longest(rank: u32) -> RankSums {
             at: SECOND as i64,
             took: SECOND,
             by_kernel: true,
+            ..ArrivalSums::default()
         })
     };
     let communicator = |at: u32| CommunicatorPart {
@@ -297,6 +298,7 @@ fn meeting(skew: u64, clock_error: Option<u64>) -> JobValues {
                 at: (at * 90 * MS + late) as i64,
                 took: 50 * MS - late,
                 by_kernel: true,
+                ..ArrivalSums::default()
             });
             let sums = RankSums {
                 inside: 500 * MS,
@@ -319,6 +321,59 @@ fn meeting(skew: u64, clock_error: Option<u64>) -> JobValues {
         }
     }
     job.values(105 * SECOND)
+}
+
+#[test]
+fn who_waits_in_mpi_for_a_slow_rank_is_said() {
+    let mut job = Job::new("job");
+    job.node(0, "n");
+    for second in 100..104 {
+        // Ten steps of 100 ms: rank 1 calls 60 ms after rank 0.
+        let ranks = (0..2u32).map(|rank| {
+            let late = u64::from(rank) * 60 * MS;
+            let arrivals = (0..10).map(|at| ArrivalSums {
+                sequence: (second * 10 + at) as u32 + 1,
+                operation: CollectiveOperation::MpiAllreduce,
+                at: (at * 100 * MS + late) as i64,
+                took: 70 * MS - late,
+                by_kernel: false,
+            });
+            RankSums {
+                steps: Some(StepSums {
+                    count: 10,
+                    total: SECOND,
+                    longest: 100 * MS,
+                }),
+                inside: 10 * (70 * MS - late),
+                busy: SECOND / 10,
+                kernel_time: SECOND / 10,
+                before: "not in a call, range halo".into(),
+                communicators: vec![CommunicatorPart {
+                    identity: 5,
+                    rank,
+                    size: 2,
+                    reached: 1,
+                    pending: None,
+                    arrivals: arrivals.collect(),
+                }],
+                ..plain(rank, second)
+            }
+        });
+        let now = (second + 1) * SECOND;
+        job.report(0, report(second, now, ranks.collect()), now);
+    }
+    let values = job.values(105 * SECOND);
+    let [slow] = &values.slow[..] else {
+        panic!("{:?}", values.slow)
+    };
+    let text = slow.text(&values);
+    assert_eq!(slow.rank, 1, "{text}");
+    let expected =
+        "; 1 rank waits for it in MPI_Allreduce, 60.0 ms of 100 ms a step; meanwhile it was not in a call, range halo";
+    assert!(text.ends_with(expected), "{text}");
+    // The same function alone is compared.
+    let late = values.communicators[0].late.expect("rank 1 is late");
+    assert_eq!((late.rank, late.operation), (1, CollectiveOperation::MpiAllreduce));
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(crate) enum Measure {
     Errors,
     Lost,
     Skew,
+    Wait,
     Absent,
     Spills,
     Occupancy,
@@ -62,6 +63,7 @@ impl Measure {
             | Self::Errors
             | Self::Lost
             | Self::Skew
+            | Self::Wait
             | Self::Absent
             | Self::Spills
             | Self::Occupancy
@@ -75,11 +77,16 @@ impl Measure {
         matches!(self, Self::Lost | Self::Step | Self::Wall)
     }
 
+    /// Whether it is of collectives: ranks are compared.
+    const fn is_of_collectives(self) -> bool {
+        matches!(self, Self::Skew | Self::Wait | Self::Absent)
+    }
+
     /// Whether triggers have it too.
     pub(crate) const fn is_of_trigger(self) -> bool {
         !matches!(
             self,
-            Self::Skew | Self::Absent | Self::Spills | Self::Occupancy | Self::Step | Self::Wall
+            Self::Skew | Self::Wait | Self::Absent | Self::Spills | Self::Occupancy | Self::Step | Self::Wall
         )
     }
 
@@ -98,7 +105,7 @@ impl Measure {
             Self::Spills => row.code.and_then(|code| code.spills()).map(u64::from),
             Self::Average => return row.average(),
             Self::Occupancy => return row.occupancy,
-            Self::Lost | Self::Skew | Self::Absent => None,
+            Self::Lost | Self::Skew | Self::Wait | Self::Absent => None,
         };
         nanos.map(|nanos| nanos as f64)
     }
@@ -117,7 +124,7 @@ impl Measure {
 }
 
 /// Names of the measures.
-pub(crate) const MEASURES: [(&str, Measure); 18] = [
+pub(crate) const MEASURES: [(&str, Measure); 19] = [
     ("p50", Measure::P50),
     ("p95", Measure::P95),
     ("p99", Measure::P99),
@@ -131,6 +138,7 @@ pub(crate) const MEASURES: [(&str, Measure); 18] = [
     ("errors", Measure::Errors),
     ("lost", Measure::Lost),
     ("skew", Measure::Skew),
+    ("wait", Measure::Wait),
     ("missing", Measure::Absent),
     ("spills", Measure::Spills),
     ("occ", Measure::Occupancy),
@@ -254,7 +262,7 @@ impl Threshold {
             Measure::Occupancy => right.strip_suffix('%').map_or(right, str::trim_end),
             _ => right,
         };
-        let change = change(right).filter(|_| !matches!(measure, Measure::Lost | Measure::Skew | Measure::Absent));
+        let change = change(right).filter(|_| *measure != Measure::Lost && !measure.is_of_collectives());
         let Some(limit) = change.or_else(|| limit(number, is_time)) else {
             return Err(ThresholdError::Limit {
                 text: text.to_owned(),
@@ -293,7 +301,7 @@ impl Threshold {
 
     /// Whether sums of runs have its measure.
     pub const fn is_of_sums(&self) -> bool {
-        !matches!(self.measure, Measure::Skew | Measure::Absent)
+        !self.measure.is_of_collectives()
     }
 
     /// A line for each kernel, copy route or function that exceeds the limit.
@@ -325,7 +333,7 @@ impl Threshold {
                 .into_iter()
                 .collect());
         }
-        if matches!(self.measure, Measure::Skew | Measure::Absent) {
+        if self.measure.is_of_collectives() {
             return self.exceeded_by_collectives(snapshot, &lower);
         }
         if matches!(self.measure, Measure::Spills | Measure::Occupancy) {
@@ -431,8 +439,8 @@ impl Threshold {
         self.order.holds(share * 100.0, self.limit).then(line)
     }
 
-    /// A line for each operation of a communicator that exceeds the limit: its largest skew, or the ranks that did not
-    /// come. A skew within the clocks' error exceeds nothing.
+    /// A line for each operation of a communicator that exceeds the limit: its largest skew, the longest wait of a rank, or
+    /// the ranks that did not come. A skew within the clocks' error exceeds nothing.
     fn exceeded_by_collectives(&self, snapshot: &Snapshot, lower: &str) -> Result<Vec<String>, ThresholdError> {
         let fits = |operation: Operation| operation.name().to_lowercase().contains(lower);
         let collectives = &snapshot.values.collectives;
@@ -440,13 +448,21 @@ impl Threshold {
         let mut any = false;
         for row in collectives.operations.iter().filter(|row| fits(row.operation)) {
             any = true;
+            let (operation, communicator) = (row.operation.name(), row.communicator);
             if self.measure == Measure::Skew {
-                let name = format!("{} #{} of comm {}", row.operation.name(), row.worst, row.communicator);
+                let name = format!("{operation} #{} of comm {communicator}", row.worst);
                 let skew = if row.max_skew > row.error { row.max_skew } else { 0 };
                 found.extend(self.line_if_exceeded(&name, skew as f64));
+            } else if self.measure == Measure::Wait {
+                let (wait, rank) = row.max_wait;
+                let rank = collectives.rank_of(snapshot, communicator, rank);
+                let name = format!("rank {rank} in {operation} of comm {communicator}");
+                found.extend(self.line_if_exceeded(&name, wait as f64));
             }
         }
-        for waiting in collectives.waiting.iter().filter(|waiting| fits(waiting.operation)) {
+        // How long a rank waited is known when the others have come.
+        let waiting = collectives.waiting.iter().filter(|_| self.measure != Measure::Wait);
+        for waiting in waiting.filter(|waiting| fits(waiting.operation)) {
             any = true;
             if self.measure == Measure::Absent {
                 let name = words::missing(snapshot, waiting);
@@ -454,7 +470,14 @@ impl Threshold {
             }
         }
         if !any {
-            let reason = format!("no collective that was recorded has '{}' in its name", self.name);
+            let name = &self.name;
+            let mut reason = format!("no collective that was matched has '{name}' in its name");
+            if self.measure == Measure::Wait {
+                reason = format!(
+                    "{reason}: who waits is known from the recordings of all ranks together; \
+                     of one rank, 'max({name})' is the time of its calls, 'dur({name})' in a trigger"
+                );
+            }
             return Err(self.unknown(reason));
         }
         Ok(found)
@@ -650,6 +673,7 @@ mod tests {
             ("step(x) > +3%", "expected as"),
             ("avg(gemm) > 3%", "unit"),
             ("skew(AllReduce) > +3%", "unit"),
+            ("wait(MPI_Allreduce) > +3%", "unit"),
             ("", "compares nothing"),
         ] {
             let message = Threshold::parse(text).unwrap_err().to_string();

@@ -186,9 +186,13 @@ impl Scanner {
     fn measured(&mut self, begin: usize, word: &str, argument: Argument) -> Result<(Test, Option<Nanos>), Error> {
         if let Some((_, measure)) = MEASURES.iter().find(|known| known.0 == word) {
             if !measure.is_of_trigger() {
+                let hint = match *measure {
+                    Measure::Wait => "; one rank has 'dur(MPI_Allreduce) > 5ms'",
+                    _ => "",
+                };
                 return Err(error_at(
                     begin,
-                    format!("{word} is a measure of 'roctop summary' alone"),
+                    format!("{word} is a measure of 'roctop summary' alone{hint}"),
                 ));
             }
             if argument.is_none() {
@@ -650,6 +654,7 @@ mod tests {
             ("p99(gemm) > 2ms in last x", 24, "expected a time"),
             ("p99(gemm) > 2ms in 3s", 16, "in last"),
             ("skew(AllReduce) > 2ms", 0, "alone"),
+            ("wait(MPI_Allreduce) > 2ms", 0, "dur(MPI_Allreduce)"),
             ("hang < 5s", 5, "> and >= alone"),
             ("idle(cpu0) > 1s", 5, "as gpu0"),
             ("lost(x) > 0", 5, "takes no name"),

@@ -4,10 +4,11 @@ use super::Decoder;
 use crate::item::{
     CollectiveOperation as Operation, Communication, Communicator, CommunicatorState, Datatype, Item, ProcessId,
 };
+use roctop_ring::record::mpi::{FIRST_COLLECTIVE, OF_MPI};
 use roctop_ring::record::{self, communicator};
 
-/// The operation with RCCL's number `op`. Two functions of several spellings are one operation.
-const fn operation(op: u16) -> Option<Operation> {
+/// The operation with the number `op`. Two functions of several spellings are one operation.
+fn operation(op: u16) -> Option<Operation> {
     Some(match op {
         0 => Operation::AllGather,
         1 | 37 => Operation::AllReduce,
@@ -22,6 +23,7 @@ const fn operation(op: u16) -> Option<Operation> {
         10 => Operation::Receive,
         14 => Operation::GroupEnd,
         communicator::WITHDRAWN => Operation::Withdrawn,
+        FIRST_COLLECTIVE.. => return Operation::of_mpi(op - FIRST_COLLECTIVE),
         _ => return None,
     })
 }
@@ -56,6 +58,8 @@ impl Decoder {
         let item = Communicator {
             process,
             number: fact.number,
+            is_mpi: fact.number & OF_MPI != 0,
+            is_ambiguous: fact.is_ambiguous != 0,
             identity: (fact.identity != 0).then_some(fact.identity),
             rank: (fact.rank != u32::MAX).then_some(fact.rank),
             size: (fact.size != 0).then_some(fact.size),

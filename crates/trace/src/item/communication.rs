@@ -1,4 +1,4 @@
-//! Communication by RCCL: communicators and the calls on them.
+//! Communication by RCCL and MPI: communicators and the calls on them.
 
 use super::{Nanos, ProcessId, StreamId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,12 @@ pub enum CommunicatorState {
 pub struct Communicator {
     /// Process that has it.
     pub process: ProcessId,
-    /// Number in this process, from 1.
+    /// Number in this process.
     pub number: u32,
+    /// Whether it is one of MPI, not of RCCL.
+    pub is_mpi: bool,
+    /// Whether another job's communicator may have the same identity.
+    pub is_ambiguous: bool,
     /// Identity, the same in all processes of the communicator; `None` if unknown.
     pub identity: Option<u64>,
     /// Rank of the process in it, if known.
@@ -40,7 +44,7 @@ pub struct Communicator {
     pub at: Nanos,
 }
 
-/// An operation of RCCL, whatever its function is called.
+/// An operation of RCCL, whatever its function is called, or a collective function of MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operation {
     /// All ranks get what all ranks have.
@@ -66,6 +70,40 @@ pub enum Operation {
     Send,
     /// One rank receives from another.
     Receive,
+    /// `MPI_Barrier`.
+    MpiBarrier,
+    /// `MPI_Bcast`.
+    MpiBcast,
+    /// `MPI_Gather`.
+    MpiGather,
+    /// `MPI_Gatherv`.
+    MpiGatherv,
+    /// `MPI_Scatter`.
+    MpiScatter,
+    /// `MPI_Scatterv`.
+    MpiScatterv,
+    /// `MPI_Allgather`.
+    MpiAllgather,
+    /// `MPI_Allgatherv`.
+    MpiAllgatherv,
+    /// `MPI_Alltoall`.
+    MpiAlltoall,
+    /// `MPI_Alltoallv`.
+    MpiAlltoallv,
+    /// `MPI_Alltoallw`.
+    MpiAlltoallw,
+    /// `MPI_Reduce`.
+    MpiReduce,
+    /// `MPI_Allreduce`.
+    MpiAllreduce,
+    /// `MPI_Reduce_scatter`.
+    MpiReduceScatter,
+    /// `MPI_Reduce_scatter_block`.
+    MpiReduceScatterBlock,
+    /// `MPI_Scan`.
+    MpiScan,
+    /// `MPI_Exscan`.
+    MpiExscan,
     /// The end of a group: what it contains starts now.
     GroupEnd,
     /// The call with the same correlation id failed and takes no part.
@@ -74,7 +112,7 @@ pub enum Operation {
 
 impl Operation {
     /// The operations that move data, by their numbers.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 28] = [
         Self::AllGather,
         Self::AllReduce,
         Self::AllToAll,
@@ -86,6 +124,23 @@ impl Operation {
         Self::Scatter,
         Self::Send,
         Self::Receive,
+        Self::MpiBarrier,
+        Self::MpiBcast,
+        Self::MpiGather,
+        Self::MpiGatherv,
+        Self::MpiScatter,
+        Self::MpiScatterv,
+        Self::MpiAllgather,
+        Self::MpiAllgatherv,
+        Self::MpiAlltoall,
+        Self::MpiAlltoallv,
+        Self::MpiAlltoallw,
+        Self::MpiReduce,
+        Self::MpiAllreduce,
+        Self::MpiReduceScatter,
+        Self::MpiReduceScatterBlock,
+        Self::MpiScan,
+        Self::MpiExscan,
     ];
 
     /// The operation with this number, the inverse of `as`; AllReduce if there is none.
@@ -93,7 +148,18 @@ impl Operation {
         Self::ALL.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Name as RCCL has it.
+    /// The collective of MPI at this place in `mpi::COLLECTIVES`.
+    pub fn of_mpi(at: u16) -> Option<Self> {
+        let all = Self::ALL.get(Self::MpiBarrier as usize..)?;
+        all.get(usize::from(at)).copied()
+    }
+
+    /// Whether it is a function of MPI.
+    pub const fn is_mpi(self) -> bool {
+        Self::MpiBarrier as u32 <= self as u32 && self as u32 <= Self::MpiExscan as u32
+    }
+
+    /// Name as RCCL or MPI has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllGather => "AllGather",
@@ -107,6 +173,23 @@ impl Operation {
             Self::Scatter => "Scatter",
             Self::Send => "Send",
             Self::Receive => "Recv",
+            Self::MpiBarrier => "MPI_Barrier",
+            Self::MpiBcast => "MPI_Bcast",
+            Self::MpiGather => "MPI_Gather",
+            Self::MpiGatherv => "MPI_Gatherv",
+            Self::MpiScatter => "MPI_Scatter",
+            Self::MpiScatterv => "MPI_Scatterv",
+            Self::MpiAllgather => "MPI_Allgather",
+            Self::MpiAllgatherv => "MPI_Allgatherv",
+            Self::MpiAlltoall => "MPI_Alltoall",
+            Self::MpiAlltoallv => "MPI_Alltoallv",
+            Self::MpiAlltoallw => "MPI_Alltoallw",
+            Self::MpiReduce => "MPI_Reduce",
+            Self::MpiAllreduce => "MPI_Allreduce",
+            Self::MpiReduceScatter => "MPI_Reduce_scatter",
+            Self::MpiReduceScatterBlock => "MPI_Reduce_scatter_block",
+            Self::MpiScan => "MPI_Scan",
+            Self::MpiExscan => "MPI_Exscan",
             Self::GroupEnd => "GroupEnd",
             Self::Withdrawn => "Withdrawn",
         }
@@ -144,7 +227,8 @@ impl Datatype {
     }
 }
 
-/// A call that communicates, or the end of a group of them.
+/// A call that communicates, or the end of a group of them. Of MPI, elements have no type, and their number is that of
+/// calls with one for all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Communication {
     /// Process that called.
@@ -183,6 +267,9 @@ mod tests {
     fn operations_have_their_numbers() {
         for operation in Operation::ALL {
             assert_eq!(Operation::of_number(operation as u32), operation);
+            assert_eq!(operation.is_mpi(), operation.name().starts_with("MPI_"));
         }
+        let of_mpi: Vec<_> = (0..99).map_while(Operation::of_mpi).map(Operation::name).collect();
+        assert_eq!(of_mpi, roctop_ring::record::mpi::COLLECTIVES);
     }
 }

@@ -142,7 +142,7 @@ impl Table for CollectiveTable {
     }
 
     fn hint(_: &Scene<'_>) -> Option<&'static str> {
-        Some("RCCL's calls are matched when all ranks are recorded")
+        Some("calls of RCCL and MPI are matched when all ranks are recorded")
     }
 
     fn least(_: u16) -> u16 {
@@ -284,9 +284,7 @@ impl Table for CollectiveEventTable {
             width: 5,
             rank: 1,
             worth: |row, _| match row {
-                Row::Complete(collective, times) if times.is_significant() => {
-                    Worth::maybe(collective.parts.get(times.latest).map(|part| part.rank.into()))
-                }
+                Row::Complete(collective, times) => Worth::maybe(collective.latest(times).map(|part| part.rank.into())),
                 _ => Worth::None,
             },
             text: Shown::Plain,

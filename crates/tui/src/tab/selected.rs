@@ -149,9 +149,7 @@ fn collective(snap: &Snapshot, communicator: u32, slice: &Slice) -> Vec<Line> {
         rate.unwrap_or_default()
     );
     let mut lines = vec![(numbers, Role::Text)];
-    if times.is_significant()
-        && let Some(part) = collective.parts.get(times.latest)
-    {
+    if let Some(part) = collective.latest(times) {
         let instead = words::instead(snap, collective, times);
         lines.push((format!("rank {} came last: {instead}", part.rank), Role::Text));
     }

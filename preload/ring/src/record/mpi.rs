@@ -15,6 +15,30 @@ pub const OWN_OPERATOR: u8 = 255;
 pub const WORLD: u16 = 1;
 /// Number of `MPI_COMM_SELF`.
 pub const SELF: u16 = 2;
+/// What is added to the number of a communicator of MPI in facts and communications: those of RCCL have numbers, too.
+pub const OF_MPI: u32 = 1 << 31;
+/// Operation of the first of [`COLLECTIVES`] in communications; RCCL's are below.
+pub const FIRST_COLLECTIVE: u16 = 0x100;
+/// Functions whose calls are matched across ranks.
+pub const COLLECTIVES: [&str; 17] = [
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Scan",
+    "MPI_Exscan",
+];
 /// Names of operators, by number, from 1.
 pub const OPERATORS: [&str; 14] = [
     "max", "min", "sum", "prod", "land", "band", "lor", "bor", "lxor", "bxor", "minloc", "maxloc", "replace", "no_op",

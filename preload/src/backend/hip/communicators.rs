@@ -282,7 +282,7 @@ pub(super) fn begin(communication: &Communication, op: u16, call: &Call, fetch: 
         correlation: call.correlation,
         ..found
     };
-    collector::communication(thread, &found);
+    collector::communication(thread, Domain::RCCL, &found);
 }
 
 /// A call that is not recorded begins: its operation counts all the same. True if the call must be recorded even now,
@@ -361,7 +361,7 @@ pub(super) fn failed(communication: &Communication, call: &Call, status: i32, fe
         peer: -1,
         ..record::Communication::default()
     };
-    collector::communication(call.thread, &withdrawn);
+    collector::communication(call.thread, Domain::RCCL, &withdrawn);
 }
 
 /// A call that creates communicators returned, successfully or to continue in the background.

@@ -5,9 +5,9 @@
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
-use super::communicators;
+use super::communicators::{self, Numbered};
 use super::family::{self, Family, Question};
-use super::functions::{Data, Ends, FUNCTIONS, Function, Outcome};
+use super::functions::{Data, Ends, FUNCTIONS, Function, Makes, Outcome};
 use super::imports;
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
@@ -16,8 +16,8 @@ use crate::state::{self, word};
 use crate::{clock, control, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
-use roctop_ring::record::mpi::{NO_RANK, ROOT, UNKNOWN};
-use roctop_ring::record::{Domain, MpiCall};
+use roctop_ring::record::mpi::{FIRST_COLLECTIVE, NO_RANK, ROOT, UNKNOWN};
+use roctop_ring::record::{self, Domain, MpiCall, communicator};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
@@ -31,6 +31,14 @@ pub(super) struct Frame {
     passage: Passage,
     call: MaybeUninit<Call>,
     function: MaybeUninit<&'static Function>,
+    collective: MaybeUninit<Option<Collective>>,
+}
+
+/// A collective that is matched across ranks.
+#[derive(Clone, Copy)]
+struct Collective {
+    number: Numbered,
+    is_announced: bool,
 }
 
 gate!(
@@ -64,21 +72,123 @@ fn begin(frame: &mut Frame, op: u16, function: &'static Function) {
     if !function.is_recorded {
         return;
     }
-    let Some(thread) = thread::current() else { return };
+    let thread = thread::current();
     let here = std::ptr::from_ref(frame) as usize;
     // The frame of an outer call is above; one below was abandoned by a longjmp.
-    if !control::is_wanted(wanted::LIBRARY_API) || thread.mpi_frame.get() > here {
+    if thread.is_some_and(|thread| thread.mpi_frame.get() > here) {
         return;
     }
-    name_operations();
-    let Some(call) = collector::enter_on(thread, Domain::MPI, op) else {
-        return;
+    // What is not recorded counts all the same.
+    let number = if function.collective == 0 {
+        None
+    } else {
+        count(frame, function)
+    };
+    let thread = thread.filter(|_| control::is_wanted(wanted::LIBRARY_API));
+    let entered = thread.and_then(|thread| {
+        name_operations();
+        Some((thread, collector::enter_on(thread, Domain::MPI, op)?))
+    });
+    let Some((thread, call)) = entered else {
+        return missed(frame, function);
     };
     thread.mpi_frame.set(here);
+    let collective = number.map(|number| Collective {
+        is_announced: announce(frame, function, &call, &number),
+        number,
+    });
     frame.call.write(call);
     frame.function.write(function);
+    frame.collective.write(collective);
     let on_stack = function.words.saturating_sub(REGISTERS);
     frame.passage.come_back(u64::from(on_stack));
+}
+
+/// A collective begins; `None` if it cannot be matched.
+#[inline]
+fn count(frame: &Frame, function: &Function) -> Option<Numbered> {
+    let family = family::family()?;
+    communicators::count(family, argument(frame, function.communicator?))
+}
+
+/// A call begins that is not recorded.
+#[cold]
+fn missed(frame: &Frame, function: &Function) {
+    if function.makes != Makes::Nothing
+        && let (Some(family), Some(at)) = (family::family(), function.communicator)
+    {
+        communicators::missed(family, argument(frame, at));
+    }
+}
+
+/// Records that a call is this collective; false if the viewer does not know the communicator.
+#[inline]
+fn announce(frame: &Frame, function: &Function, call: &Call, number: &Numbered) -> bool {
+    let (Some(communicator), Some(family)) = (number.communicator(), family::family()) else {
+        return false;
+    };
+    let count = match function.data {
+        Data::Elements { count, .. } => u64::try_from(self::number(frame, count)).unwrap_or(0),
+        Data::None | Data::Either { .. } => 0,
+    };
+    let found = record::Communication {
+        start: call.start,
+        correlation: call.correlation,
+        communicator,
+        sequence: number.sequence,
+        peer: function
+            .root
+            .map_or(-1, |at| family.rank(self::number(frame, at)).max(-1)),
+        op: FIRST_COLLECTIVE + u16::from(function.collective) - 1,
+        count,
+        datatype: u8::MAX,
+        reduction: u8::MAX,
+        ..record::Communication::default()
+    };
+    collector::communication(call.thread, Domain::MPI, &found);
+    true
+}
+
+/// A collective failed: it takes no part.
+#[cold]
+fn withdraw(call: &Call, collective: &Collective) {
+    collective.number.withdraw();
+    if collective.is_announced {
+        let withdrawn = record::Communication {
+            op: communicator::WITHDRAWN,
+            start: call.start,
+            correlation: call.correlation,
+            peer: -1,
+            ..record::Communication::default()
+        };
+        collector::communication(call.thread, Domain::MPI, &withdrawn);
+    }
+}
+
+/// A call may have made a communicator of another one.
+#[inline]
+fn made(frame: &Frame, function: &Function) {
+    let (color, place) = match function.makes {
+        Makes::Nothing => return,
+        Makes::One(place) => (0, place),
+        Makes::Several { color, place } => (number(frame, color), place),
+    };
+    let (Some(family), Some(parent)) = (family::family(), function.communicator) else {
+        return;
+    };
+    let place = argument(frame, place);
+    let child = handle_at(family, place);
+    communicators::made(family, argument(frame, parent), function.makes, child, color);
+}
+
+/// The handle that a call has stored, or reads.
+fn handle_at(family: Family, place: u64) -> u64 {
+    match family {
+        // SAFETY: the caller says that the function stores or reads the handle there.
+        Family::Mpich => u64::from(unsafe { (place as *const u32).read_unaligned() }),
+        // SAFETY: as above.
+        Family::OpenMpi | Family::Abi => unsafe { (place as *const u64).read_unaligned() },
+    }
 }
 
 /// What a call ends is not known any more.
@@ -90,13 +200,7 @@ fn ends(frame: &Frame, function: &Function) {
             let Some(family) = family::family().filter(|_| place != 0) else {
                 return;
             };
-            let handle = match family {
-                // SAFETY: the function reads the handle there.
-                Family::Mpich => u64::from(unsafe { (place as *const u32).read_unaligned() }),
-                // SAFETY: as above.
-                Family::OpenMpi | Family::Abi => unsafe { (place as *const u64).read_unaligned() },
-            };
-            communicators::forget(handle);
+            communicators::forget(handle_at(family, place));
         }
         Ends::Mpi => family::ends(),
         Ends::Nothing => {}
@@ -142,6 +246,8 @@ fn finish(frame: &Frame, end: u64, status: i32) {
     let call = unsafe { frame.call.assume_init_ref() };
     // SAFETY: as above.
     let function = unsafe { frame.function.assume_init() };
+    // SAFETY: as above.
+    let collective = unsafe { frame.collective.assume_init_ref() }.as_ref();
     // A forked child that returns from its parent's call has no ring for it.
     if !thread::existing().is_some_and(|here| std::ptr::eq(here, call.thread)) {
         return;
@@ -160,6 +266,17 @@ fn finish(frame: &Frame, end: u64, status: i32) {
     // A call inside of another one may be a signal handler's.
     if status == 0 && call.parent == 0 && function.ends == Ends::Nothing {
         about = explain(frame, function, about);
+    }
+    if let Some(collective) = collective {
+        if status != 0 {
+            withdraw(call, collective);
+        } else if !collective.is_announced {
+            // The first one of a communicator: MPI was not asked about it before.
+            announce(frame, function, call, &collective.number);
+        }
+    }
+    if status == 0 {
+        made(frame, function);
     }
     collector::exit_with_words(end, call, Some(status), about.bytes.unwrap_or(0), about.words());
     if let Some(process) = process::get() {

@@ -46,6 +46,22 @@ pub(super) enum Ends {
     Mpi,
 }
 
+/// A communicator that a call makes of another one, if all ranks of that one make it in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Makes {
+    /// None, or one of which other ranks need not know.
+    Nothing,
+    /// One for all ranks, whose handle is stored where this argument points.
+    One(u8),
+    /// One for each number that ranks pass in this argument, stored where the other one points.
+    Several {
+        /// Argument with the number.
+        color: u8,
+        /// Argument with the place of the handle.
+        place: u8,
+    },
+}
+
 /// A function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
@@ -62,6 +78,10 @@ pub(super) struct Function {
     pub(super) operator: Option<u8>,
     pub(super) outcome: Outcome,
     pub(super) ends: Ends,
+    /// Its place in `mpi::COLLECTIVES` plus one; 0 if it is not matched across ranks.
+    pub(super) collective: u8,
+    /// What it makes for all ranks of its communicator.
+    pub(super) makes: Makes,
     /// Whether its calls are recorded, and not only watched.
     pub(super) is_recorded: bool,
 }
@@ -79,6 +99,8 @@ const fn row(name: &'static CStr, words: u8) -> Function {
         operator: None,
         outcome: Outcome::Certain,
         ends: Ends::Nothing,
+        collective: 0,
+        makes: Makes::Nothing,
         is_recorded: true,
     }
 }
@@ -128,6 +150,14 @@ impl Function {
         self.ends = what;
         self
     }
+    const fn makes(mut self, what: Makes) -> Self {
+        self.makes = what;
+        self
+    }
+    const fn matched(mut self, number: u8) -> Self {
+        self.collective = number;
+        self
+    }
     const fn watched(mut self) -> Self {
         self.is_recorded = false;
         self
@@ -171,53 +201,74 @@ pub(super) static FUNCTIONS: [Function; 133] = [
     row(c"MPI_Testall", 4).tests(2),
     row(c"MPI_Testany", 5).tests(3),
     row(c"MPI_Testsome", 5).tests(2),
-    row(c"MPI_Barrier", 1).comm(0),
+    row(c"MPI_Barrier", 1).comm(0).matched(1),
     row(c"MPI_Ibarrier", 2).comm(0),
-    row(c"MPI_Bcast", 5).data(1, 2).root(3).comm(4),
+    row(c"MPI_Bcast", 5).data(1, 2).root(3).comm(4).matched(2),
     row(c"MPI_Ibcast", 6).data(1, 2).root(3).comm(4),
-    row(c"MPI_Gather", 8).either(0, [1, 2], Some([4, 5])).root(6).comm(7),
+    row(c"MPI_Gather", 8)
+        .either(0, [1, 2], Some([4, 5]))
+        .root(6)
+        .comm(7)
+        .matched(3),
     row(c"MPI_Igather", 9).either(0, [1, 2], Some([4, 5])).root(6).comm(7),
-    row(c"MPI_Gatherv", 9).either(0, [1, 2], None).root(7).comm(8),
+    row(c"MPI_Gatherv", 9)
+        .either(0, [1, 2], None)
+        .root(7)
+        .comm(8)
+        .matched(4),
     row(c"MPI_Igatherv", 10).either(0, [1, 2], None).root(7).comm(8),
-    row(c"MPI_Scatter", 8).either(3, [4, 5], Some([1, 2])).root(6).comm(7),
+    row(c"MPI_Scatter", 8)
+        .either(3, [4, 5], Some([1, 2]))
+        .root(6)
+        .comm(7)
+        .matched(5),
     row(c"MPI_Iscatter", 9).either(3, [4, 5], Some([1, 2])).root(6).comm(7),
-    row(c"MPI_Scatterv", 9).either(4, [5, 6], None).root(7).comm(8),
+    row(c"MPI_Scatterv", 9)
+        .either(4, [5, 6], None)
+        .root(7)
+        .comm(8)
+        .matched(6),
     row(c"MPI_Iscatterv", 10).either(4, [5, 6], None).root(7).comm(8),
-    row(c"MPI_Allgather", 7).either(0, [1, 2], Some([4, 5])).comm(6),
+    row(c"MPI_Allgather", 7)
+        .either(0, [1, 2], Some([4, 5]))
+        .comm(6)
+        .matched(7),
     row(c"MPI_Iallgather", 8).either(0, [1, 2], Some([4, 5])).comm(6),
-    row(c"MPI_Allgatherv", 8).either(0, [1, 2], None).comm(7),
+    row(c"MPI_Allgatherv", 8).either(0, [1, 2], None).comm(7).matched(8),
     row(c"MPI_Iallgatherv", 9).either(0, [1, 2], None).comm(7),
     row(c"MPI_Alltoall", 7)
         .either(0, [1, 2], Some([4, 5]))
         .comm(6)
-        .by_rank(),
+        .by_rank()
+        .matched(9),
     row(c"MPI_Ialltoall", 8)
         .either(0, [1, 2], Some([4, 5]))
         .comm(6)
         .by_rank(),
-    row(c"MPI_Alltoallv", 9).comm(8),
+    row(c"MPI_Alltoallv", 9).comm(8).matched(10),
     row(c"MPI_Ialltoallv", 10).comm(8),
-    row(c"MPI_Alltoallw", 9).comm(8),
+    row(c"MPI_Alltoallw", 9).comm(8).matched(11),
     row(c"MPI_Ialltoallw", 10).comm(8),
-    row(c"MPI_Reduce", 7).data(2, 3).operator(4).root(5).comm(6),
+    row(c"MPI_Reduce", 7).data(2, 3).operator(4).root(5).comm(6).matched(12),
     row(c"MPI_Ireduce", 8).data(2, 3).operator(4).root(5).comm(6),
-    row(c"MPI_Allreduce", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Allreduce", 6).data(2, 3).operator(4).comm(5).matched(13),
     row(c"MPI_Iallreduce", 7).data(2, 3).operator(4).comm(5),
-    row(c"MPI_Reduce_scatter", 6).operator(4).comm(5),
+    row(c"MPI_Reduce_scatter", 6).operator(4).comm(5).matched(14),
     row(c"MPI_Ireduce_scatter", 7).operator(4).comm(5),
     row(c"MPI_Reduce_scatter_block", 6)
         .data(2, 3)
         .operator(4)
         .comm(5)
-        .by_rank(),
+        .by_rank()
+        .matched(15),
     row(c"MPI_Ireduce_scatter_block", 7)
         .data(2, 3)
         .operator(4)
         .comm(5)
         .by_rank(),
-    row(c"MPI_Scan", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Scan", 6).data(2, 3).operator(4).comm(5).matched(16),
     row(c"MPI_Iscan", 7).data(2, 3).operator(4).comm(5),
-    row(c"MPI_Exscan", 6).data(2, 3).operator(4).comm(5),
+    row(c"MPI_Exscan", 6).data(2, 3).operator(4).comm(5).matched(17),
     row(c"MPI_Iexscan", 7).data(2, 3).operator(4).comm(5),
     row(c"MPI_Neighbor_allgather", 7).data(1, 2).comm(6),
     row(c"MPI_Ineighbor_allgather", 8).data(1, 2).comm(6),
@@ -270,14 +321,16 @@ pub(super) static FUNCTIONS: [Function; 133] = [
     row(c"MPI_File_iread_at_all", 6).data(3, 4),
     row(c"MPI_File_iwrite_at_all", 6).data(3, 4),
     row(c"MPI_File_sync", 1),
-    row(c"MPI_Comm_dup", 2).comm(0),
+    row(c"MPI_Comm_dup", 2).comm(0).makes(Makes::One(1)),
     row(c"MPI_Comm_idup", 3).comm(0),
-    row(c"MPI_Comm_split", 4).comm(0),
+    row(c"MPI_Comm_split", 4)
+        .comm(0)
+        .makes(Makes::Several { color: 1, place: 3 }),
     row(c"MPI_Comm_split_type", 5).comm(0),
     row(c"MPI_Comm_create", 3).comm(0),
     row(c"MPI_Comm_create_group", 4).comm(0),
-    row(c"MPI_Cart_create", 6).comm(0),
-    row(c"MPI_Graph_create", 6).comm(0),
+    row(c"MPI_Cart_create", 6).comm(0).makes(Makes::One(5)),
+    row(c"MPI_Graph_create", 6).comm(0).makes(Makes::One(5)),
     row(c"MPI_Dist_graph_create", 9).comm(0),
     row(c"MPI_Dist_graph_create_adjacent", 10).comm(0),
     row(c"MPI_Intercomm_create", 6).comm(0),
@@ -298,6 +351,7 @@ pub(super) fn number_of(name: &CStr) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use roctop_ring::record::mpi::COLLECTIVES;
 
     #[test]
     fn arguments_are_among_those_of_the_function() {
@@ -343,5 +397,10 @@ mod tests {
             assert_eq!(number_of(function.name), Some(number));
         }
         assert_eq!(number_of(c"MPI_Wtime"), None);
+        let matched = FUNCTIONS.iter().filter(|function| function.collective != 0);
+        let mut matched: Vec<_> = matched.map(|function| (function.collective, function.name)).collect();
+        matched.sort_unstable();
+        let names = matched.iter().map(|(_, name)| name.to_str().unwrap());
+        assert_eq!(names.collect::<Vec<_>>(), COLLECTIVES);
     }
 }

@@ -23,8 +23,8 @@ pub(super) enum Doing {
     Waiting,
     /// In such a call while work of another GPU runs.
     WaitingFor(LaneKey),
-    /// In a call of MPI.
-    InMpi(OperationId),
+    /// In a call of MPI; with the rank that it waits for, if that is known.
+    InMpi(OperationId, Option<u32>),
     /// Outside of calls and off the CPU.
     Asleep,
     /// Anything else.
@@ -58,6 +58,8 @@ pub(super) struct Launchers<'a> {
     kernels: Option<Vec<(LaneKey, Vec<Slice>)>>,
     /// Directions of copies that calls made themselves, by process and correlation id.
     by_calls: Option<FastMap<(u32, u64), u16>>,
+    /// Waits in calls of MPI for another rank, by process and correlation id: until when, and the rank.
+    waits: Option<FastMap<(u32, u64), (Nanos, u32)>>,
 }
 
 impl<'a> Launchers<'a> {
@@ -69,6 +71,7 @@ impl<'a> Launchers<'a> {
             threads: FastMap::default(),
             kernels: None,
             by_calls: None,
+            waits: None,
         }
     }
 
@@ -117,7 +120,12 @@ impl<'a> Launchers<'a> {
     fn inside(&mut self, call: &Slice, agents: &[AgentId], part: Span, pass: &mut impl FnMut(Doing, u64, bool)) {
         let id = OperationId(call.what);
         if self.snap.names.is_mpi(id) {
-            return pass(Doing::InMpi(id), part.duration(), false);
+            let wait = self.wait(call);
+            let until = wait.map_or(part.begin, |(until, _)| until.clamp(part.begin, part.end));
+            if let Some((_, rank)) = wait {
+                pass(Doing::InMpi(id, Some(rank)), until - part.begin, false);
+            }
+            return pass(Doing::InMpi(id, None), part.end - until, false);
         }
         if !self.snap.names.blocks(id) {
             return pass(Doing::Else, part.duration(), false);
@@ -133,6 +141,29 @@ impl<'a> Launchers<'a> {
             pass(Doing::WaitingFor(lane), nanos, false);
         }
         pass(Doing::Waiting, part.duration() - nanos, false);
+    }
+
+    /// Until when a call of MPI waited for another rank, and for which one.
+    fn wait(&mut self, call: &Slice) -> Option<(Nanos, u32)> {
+        let (snap, stretch) = (self.snap, self.stretch);
+        let waits = self.waits.get_or_insert_with(|| {
+            let found = &snap.values.collectives;
+            let parts = found.recent.iter().flat_map(|(collective, _)| {
+                let parts = collective.parts.iter().filter(|part| part.call.operation.is_mpi());
+                parts.map(|part| (collective.key.communicator, part))
+            });
+            let near = parts.filter(|(_, part)| {
+                let end = part.returned.unwrap_or(part.call.start);
+                part.call.start < stretch.end && end > stretch.begin
+            });
+            let waits = near.filter_map(|(communicator, part)| {
+                let rank = found.rank_of(snap, communicator, part.wait.rank?);
+                let until = part.call.start.saturating_add(part.wait.nanos);
+                Some(((part.call.process.0, part.call.correlation), (until, rank)))
+            });
+            waits.collect()
+        });
+        waits.get(&(call.process, call.correlation)).copied()
     }
 
     /// Direction of the copy that a call made.
