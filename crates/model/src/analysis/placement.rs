@@ -23,7 +23,7 @@ const MAX_RANKS: usize = 512;
 const MAX_NAMED: usize = 8;
 
 /// A process and where it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Rank, if any.
     pub rank: Option<u32>,
