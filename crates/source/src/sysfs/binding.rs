@@ -33,7 +33,7 @@ fn text(path: &Path) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn names(directory: &Path) -> Vec<String> {
+pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().take(MAX_ENTRIES);
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -45,10 +45,51 @@ fn names(directory: &Path) -> Vec<String> {
 /// Reads what the node has below `root`.
 pub fn node(root: &Path) -> Node {
     let system = root.join("sys/devices/system");
-    let list = |path: PathBuf| CpuSet::parse(&text(&path)?);
-    let online = list(system.join("cpu/online")).unwrap_or_default();
+    let online = online(&system);
     let numa = numa(&system, &online);
     let cores = cores(&system, &online);
+    let (gpus, cards) = devices(root, &numa);
+    Node {
+        settings: settings(root, &online),
+        online,
+        cores,
+        gpus,
+        cards: cards.into_iter().map(|(card, _)| card).collect(),
+        numa,
+    }
+}
+
+/// A network card and the GPU that it is counted at.
+pub(super) struct Link {
+    /// Number of the GPU.
+    pub(super) gpu: u32,
+    /// Directory of the card in its class.
+    pub(super) class: PathBuf,
+}
+
+/// The cards below `root`, each with the first GPU that it is nearest to; with the first GPU if it is near to none.
+pub(super) fn cards(root: &Path) -> Vec<Link> {
+    let system = root.join("sys/devices/system");
+    let numa = numa(&system, &online(&system));
+    let (gpus, cards) = devices(root, &numa);
+    let link = |(card, class): (Device, PathBuf)| {
+        let by_root = || gpus.iter().find(|gpu| gpu.root.is_some() && gpu.root == card.root);
+        let by_numa = || gpus.iter().find(|gpu| gpu.numa.is_some() && gpu.numa == card.numa);
+        Link {
+            gpu: by_root().or_else(by_numa).map_or(0, |gpu| gpu.number),
+            class,
+        }
+    };
+    cards.into_iter().map(link).collect()
+}
+
+fn online(system: &Path) -> CpuSet {
+    let list = text(&system.join("cpu/online"));
+    list.and_then(|list| CpuSet::parse(&list)).unwrap_or_default()
+}
+
+/// GPUs, and network cards with their directories.
+fn devices(root: &Path, numa: &[Numa]) -> (Vec<Device>, Vec<(Device, PathBuf)>) {
     let known = |id: i64| {
         u32::try_from(id)
             .ok()
@@ -92,19 +133,10 @@ pub fn node(root: &Path) -> Node {
     let gpus = gpus.collect();
     let cards = CARDS.iter().flat_map(|class| {
         let class = root.join(class);
-        names(&class)
-            .into_iter()
-            .map(move |name| (class.join(&name).join("device"), name))
+        names(&class).into_iter().map(move |name| (class.join(&name), name))
     });
-    let cards = cards.map(|(directory, name)| device(name, &directory)).collect();
-    Node {
-        settings: settings(root, &online),
-        online,
-        cores,
-        gpus,
-        cards,
-        numa,
-    }
+    let cards = cards.map(|(class, name)| (device(name, &class.join("device")), class));
+    (gpus, cards.collect())
 }
 
 /// NUMA nodes and their CPUs. None if two have one CPU, or one has a CPU that is not online.
@@ -327,4 +359,4 @@ mod machines;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tree;
+pub(super) mod tree;
