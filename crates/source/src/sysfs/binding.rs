@@ -2,13 +2,14 @@
 //! in tests. What is missing, or contradicts itself, is not known.
 
 use super::reader::content;
-use roctop_trace::binding::{Binding, CpuSet, Device, Node, Numa, Thread};
+use roctop_trace::binding::{Binding, CpuSet, Device, MemoryMap, Node, Numa, Thread};
 use roctop_trace::gauge::device::location as location_of;
 use roctop_trace::item::Nanos;
 use roctop_trace::topology;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Variables that limit the visible GPUs: nothing else is kept of a program's environment (docs/security.md).
 pub const VISIBLE: [&str; 4] = [
@@ -249,12 +250,17 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
             cpu: content(&task.join("stat")).ok().and_then(|stat| last_cpu(&stat)),
         })
     };
+    let threads: Vec<Thread> = tids.iter().filter_map(thread).collect();
+    // Without any of these it is another process, with this id here: the program's is of another PID namespace.
+    if threads.is_empty() && !tids.is_empty() {
+        return None;
+    }
     let groups = content(&process.join("cgroup")).unwrap_or_default();
     Some(Binding {
         at,
         allowed: set(&status, "Cpus_allowed_list").unwrap_or_default(),
         memory: set(&status, "Mems_allowed_list").unwrap_or_default(),
-        threads: tids.iter().filter_map(thread).collect(),
+        threads,
         available: available(root, &groups),
         allotted: None,
         quota: quota(root, &groups),
@@ -263,6 +269,74 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
         is_contained: CONTAINERS.iter().any(|word| groups.contains(word)),
         node: None,
     })
+}
+
+/// Resident bytes from which on a process's `numa_maps` is read on an explicit question only: reading it walks all pages, and the process
+/// cannot map memory meanwhile.
+pub const MAX_RESIDENT: u64 = 16 << 30;
+
+/// Reads where the memory of a process is, and that of its buffers: addresses in order. `is_explicit`: however large it is.
+pub fn memory(root: &Path, pid: u32, buffers: &[u64], is_explicit: bool) -> MemoryMap {
+    let process = root.join(format!("proc/{pid}"));
+    let pages = text(&process.join("statm")).and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    let Some(resident) = pages.map(|pages| pages.saturating_mul(rustix::param::page_size() as u64)) else {
+        return MemoryMap::Absent;
+    };
+    if resident > MAX_RESIDENT && !is_explicit {
+        return MemoryMap::TooLarge(resident);
+    }
+    let began = Instant::now();
+    let Ok(file) = std::fs::File::open(process.join("numa_maps")) else {
+        return MemoryMap::Absent;
+    };
+    let mut sums: [BTreeMap<u32, u64>; 2] = Default::default();
+    // A mapping ends at the next one, at the latest.
+    let mut last: Option<(u64, Vec<(u32, u64)>)> = None;
+    let mut add = |(begin, pages): (u64, Vec<(u32, u64)>), end: u64| {
+        let first = buffers.partition_point(|address| *address < begin);
+        let has_buffer = buffers.get(first).is_some_and(|address| *address < end);
+        for (numa, bytes) in pages {
+            for sums in sums.iter_mut().take(1 + usize::from(has_buffer)) {
+                *sums.entry(numa).or_default() += bytes;
+            }
+        }
+    };
+    for line in BufReader::new(file).lines() {
+        let Ok(line) = line else { return MemoryMap::Absent };
+        if let Some(mapping) = mapping(&line) {
+            let end = mapping.0;
+            if let Some(before) = last.replace(mapping) {
+                add(before, end);
+            }
+        }
+    }
+    if let Some(before) = last {
+        add(before, u64::MAX);
+    }
+    let [all, buffers] = sums.map(|sums| sums.into_iter().collect());
+    MemoryMap::Read {
+        all,
+        buffers,
+        took: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Begin of a mapping in `numa_maps`, and its bytes by NUMA node: `7f… default anon=3 N0=1 N1=2 kernelpagesize_kB=4`.
+fn mapping(line: &str) -> Option<(u64, Vec<(u32, u64)>)> {
+    let mut words = line.split_ascii_whitespace();
+    let begin = u64::from_str_radix(words.next()?, 16).ok()?;
+    let values: Vec<(&str, u64)> = words
+        .filter_map(|word| word.split_once('='))
+        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+        .collect();
+    // Those of devices have no pages.
+    let size = values.iter().find(|(name, _)| *name == "kernelpagesize_kB");
+    let size = size.map_or(0, |size| size.1);
+    let of_numa = |(name, pages): &(&str, u64)| {
+        let numa = name.strip_prefix('N')?.parse().ok()?;
+        Some((numa, pages.saturating_mul(size).saturating_mul(1024)))
+    };
+    Some((begin, values.iter().filter_map(of_numa).collect()))
 }
 
 /// Field 39 of `stat`. The name before the state may contain any character.

@@ -109,6 +109,8 @@ fn a_process_and_its_threads_are_read() {
     assert_eq!(read.available.to_string(), "0-3");
     assert_eq!(read.visible, [("ROCR_VISIBLE_DEVICES".to_owned(), "3".to_owned())]);
     assert_eq!(process(&tree.0, 8, &[], 5), None);
+    // A process of another PID namespace has other threads here.
+    assert_eq!(process(&tree.0, 9, &[11], 5), None);
     // Version 1, with a path that leads outside.
     tree.put("proc/9/cgroup", "4:cpu,cpuacct:/a/b\n3:cpu:/../../x\n");
     tree.put("sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
@@ -120,4 +122,58 @@ fn a_process_and_its_threads_are_read() {
     tree.put("proc/9/cgroup", "5:cpuset:/job\n");
     tree.put("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,4\n");
     assert_eq!(process(&tree.0, 9, &[], 5).unwrap().available.to_string(), "2,4");
+}
+
+#[test]
+fn memory_is_summed_by_numa_node_and_for_buffers() {
+    let tree = Tree::new("maps");
+    let maps = "1000 default file=/bin/app mapped=3 N0=3 kernelpagesize_kB=4\n\
+                7f00 prefer:1 anon=10 dirty=10 N0=4 N1=6 kernelpagesize_kB=4\n\
+                8f00 bind:3 huge anon=2 N3=2 kernelpagesize_kB=2048\n\
+                9f00 default file=/dev/dri/renderD128\n\
+                xf00 default N0=9 kernelpagesize_kB=4\n";
+    tree.put("proc/9/numa_maps", maps);
+    tree.put("proc/9/statm", "90 20 5 1 0 2 0\n");
+    let read = |buffers: &[u64], is_explicit| match memory(&tree.0, 9, buffers, is_explicit) {
+        MemoryMap::Read { all, buffers, .. } => Ok((all, buffers)),
+        other => Err(other),
+    };
+    let all = vec![(0, 7 * 4096), (1, 6 * 4096), (3, 4 << 20)];
+    // Within the second mapping and at the begin of the third one; and before, between and after them.
+    assert_eq!(
+        read(&[0x8000, 0x8f00], false).unwrap(),
+        (
+            all.clone(),
+            all.clone()
+                .into_iter()
+                .map(|(numa, bytes)| (numa, if numa == 0 { 4 * 4096 } else { bytes }))
+                .collect()
+        )
+    );
+    assert_eq!(read(&[0x800, 0x9f01], false).unwrap(), (all.clone(), Vec::new()));
+    // More than 16 GiB, by pages of this machine.
+    let pages = (16 << 30) / rustix::param::page_size() as u64 + 1;
+    tree.put("proc/9/statm", &format!("99999999 {pages} 5 1 0 2 0\n"));
+    assert_eq!(
+        read(&[], false),
+        Err(MemoryMap::TooLarge(pages * rustix::param::page_size() as u64))
+    );
+    assert_eq!(read(&[], true).unwrap().0, all);
+    assert_eq!(memory(&tree.0, 8, &[], true), MemoryMap::Absent);
+}
+
+#[test]
+fn memory_of_a_real_process_is_what_is_resident() {
+    let own = std::process::id();
+    let filled = vec![1u8; 64 << 20];
+    let address = filled.as_ptr() as u64;
+    let MemoryMap::Read { all, buffers, .. } = memory(Path::new("/"), own, &[address], false) else {
+        println!("skipped: this system has no numa_maps");
+        return;
+    };
+    let sum = |sums: &[(u32, u64)]| sums.iter().map(|sum| sum.1).sum::<u64>();
+    assert!(
+        sum(&buffers) >= filled.len() as u64 && sum(&buffers) < sum(&all),
+        "{all:?} {buffers:?}"
+    );
 }
