@@ -15,7 +15,7 @@ pub use self::write::{Format, write, write_runs};
 use self::statistics::{interval, least_probability, median, modes, probabilities};
 use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, Scope, Verdict, effect};
 use crate::report::comparison::{SAME_CODE, code_difference};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability that a comparison of a program with itself names any row.
 pub const MAX_FALSE_ALARMS: f64 = 0.01;
@@ -51,6 +51,29 @@ impl Side {
     fn clock(&self) -> Option<f64> {
         let clocks: Vec<f64> = self.runs.iter().filter_map(|run| run.clock).collect();
         (!clocks.is_empty()).then(|| median(&clocks))
+    }
+
+    /// Where the processes ran, as far as runs know it, and in how many runs.
+    fn placements(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for run in self.runs.iter().filter(|run| !run.placement.is_empty()) {
+            *counts.entry(run.placement.join("; ")).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The same in words.
+    fn placement(&self) -> Option<String> {
+        let all = self.runs.len();
+        let words = self.placements().into_iter().map(|(words, count)| {
+            if count == all {
+                words
+            } else {
+                format!("{words} in {count} of {all} runs")
+            }
+        });
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// Models of the GPUs, if all runs had the same.

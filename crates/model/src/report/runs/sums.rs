@@ -1,5 +1,6 @@
 //! What a run adds up to: a few numbers a kernel, copy, range, collective, function and cause of idle time.
 
+use crate::analysis::placement;
 use crate::analysis::steps::Source;
 use crate::gauges::GaugeKind;
 use crate::report::comparison::codes;
@@ -174,6 +175,8 @@ pub struct Sums {
     pub clock: Option<f64>,
     /// Median power, W.
     pub power: Option<f64>,
+    /// Where each of its processes ran, if that was read.
+    pub placement: Vec<String>,
     /// Number of steps that were cut off as warm-up.
     pub warm_up: u64,
 }
@@ -324,6 +327,7 @@ impl Sums {
             gpus: gpus(whole),
             clock: gauge(whole, GaugeKind::Clock),
             power: gauge(whole, GaugeKind::Power),
+            placement: placement::lines(&placement::places(whole)),
             warm_up: warm_up as u64,
         }
     }
