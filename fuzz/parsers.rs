@@ -476,6 +476,7 @@ fn job_reports() -> [Vec<u8>; 2] {
             ..RankSums::default()
         },
         names: vec![(name_id("gemm"), "gemm".into())],
+        place: Some(Box::default()),
     };
     let mut reducer = Reducer::new("node");
     (0..2).for_each(|rank| reducer.take(report(rank)));

@@ -1,10 +1,12 @@
 //! What goes over the socket: a line of JSON each way. Pure.
 
 use crate::model::Snapshot;
-use crate::model::ask::{self, Answer, MAX_LIMIT, Question};
+use crate::model::ask::{self, Answer, Buffers, MAX_LIMIT, Question, Verb};
 use crate::query;
+use crate::sysfs::binding;
 use crate::ui::ask::{Source, answer};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Name of the socket in a session's directory.
@@ -123,7 +125,12 @@ pub fn response(request: &Request, snap: &Arc<Snapshot>, presets: &[(String, Str
             most: MAX_COUNTED,
             reread: None,
         };
-        answer(&question, &mut source)
+        let mut answer = answer(&question, &mut source)?;
+        if let Verb::Placement(buffers @ (Buffers::Small | Buffers::All)) = question.verb {
+            read_maps(&mut answer, buffers);
+            answer.place(question.limit);
+        }
+        Ok(answer)
     });
     match answered {
         Ok(answer) => Response::Answer {
@@ -131,6 +138,15 @@ pub fn response(request: &Request, snap: &Arc<Snapshot>, presets: &[(String, Str
             last: !answer.is_running,
         },
         Err(error) => error.into(),
+    }
+}
+
+/// Reads where the memory of processes is that run here.
+fn read_maps(answer: &mut Answer, buffers: Buffers) {
+    for place in answer.places.iter_mut().filter(|place| !place.has_ended) {
+        let addresses = std::mem::take(&mut place.buffers);
+        let map = binding::memory(Path::new("/"), place.pid, &addresses, buffers == Buffers::All);
+        place.memory_map = Some(map);
     }
 }
 

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// What all ranks are asked.
-const QUESTION: &str = "placement";
+const QUESTION: &str = "placement small-buffers";
 
 /// Writes how the ranks of a job are placed: of the named one, else of the only one, else of all sessions of the user on this
 /// machine. The exit code is 1 if something is wrong.

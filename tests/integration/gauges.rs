@@ -216,6 +216,10 @@ fn rates_and_throttle_reasons_of_running_counts_take_two_samples() {
     let second = reader.read(1_500_000_000, &[]).remove(0);
     assert_eq!(second.get(Metric::XGMI_READ), Ok(2000.0 * 1024.0 * 2.0));
     assert_eq!(throttle::names(second.get(Metric::THROTTLE).unwrap() as u64), "PPT0");
+    // The driver was loaded again: no rate.
+    tree.device("gpu_metrics", with(11, 5));
+    let third = reader.read(2_000_000_000, &[]).remove(0);
+    assert_eq!(third.get(Metric::XGMI_READ), Err(Absent::NotYet));
 }
 
 #[test]

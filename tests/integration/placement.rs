@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// No machine is too busy to show what is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Two ranks with a GPU each.
+/// Two ranks, each on a list of CPUs, with a GPU each.
 struct Job {
     rig: Rig,
     place: PathBuf,
@@ -30,7 +30,7 @@ impl Drop for Job {
 
 impl Job {
     /// Starts them on these CPUs, and these GPUs if they are to choose; the GPUs are at NUMA nodes 0 and 1.
-    fn start(rig: &Rig, name: &str, cpus: [u32; 2], gpus: Option<[u32; 2]>) -> Self {
+    fn start(rig: &Rig, name: &str, cpus: &[String; 2], gpus: Option<[u32; 2]>) -> Self {
         let rig = rig.on(&[("EMULATED_GPU_COUNT", "2"), ("EMULATED_GPU_NUMA", "0,1")]);
         let place = place(&format!("placement-{name}"));
         let mut job = Self {
@@ -48,9 +48,7 @@ impl Job {
             let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
             let program = words.iter().position(|word| word == "--").unwrap() + 1;
             let mut bound = Command::new(command.get_program());
-            bound
-                .args(&words[..program])
-                .args(["taskset", "-c", &cpus[at].to_string()]);
+            bound.args(&words[..program]).args(["taskset", "-c", &cpus[at]]);
             bound.args(&words[program..]);
             for (name, value) in command.get_envs() {
                 match value {
@@ -125,7 +123,7 @@ impl Job {
 }
 
 /// A CPU of each half of the machine's that this process may use.
-fn two_halves() -> Option<[u32; 2]> {
+fn two_halves() -> Option<[String; 2]> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let last: u32 = online.trim().rsplit([',', '-']).next()?.parse().ok()?;
     let middle = last.div_ceil(2);
@@ -139,7 +137,7 @@ fn two_halves() -> Option<[u32; 2]> {
     if found.is_none() {
         println!("skipped: this process may use no two halves of the machine's CPUs");
     }
-    found.map(|(first, second)| [first, second])
+    found.map(|(first, second)| [first.to_string(), second.to_string()])
 }
 
 fn values<'a>(answer: &'a Value, name: &str) -> Vec<&'a Value> {
@@ -153,14 +151,48 @@ fn of_recording(job: &Job, path: &Path) -> Value {
 }
 
 #[test]
-fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
+fn ranks_far_from_their_gpus_are_well_where_the_line_puts_them() {
     let Some(rig) = rig() else { return };
-    let Some(cpus) = two_halves() else { return };
-    // Each near its GPU.
-    let job = Job::start(rig, "near", cpus, Some([0, 1]));
+    let Some([first, second]) = two_halves() else { return };
+    // Each near the other's GPU.
+    let job = Job::start(rig, "far", &[second, first], Some([0, 1]));
+    let answer = job.answer();
+    assert_eq!(
+        values(&answer, "Verdict"),
+        ["far from its GPU", "far from its GPU"],
+        "{answer:#}"
+    );
+    let doctor = job.roctop(&["doctor", "--job", &job.name()]);
+    let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(1), "{text}");
+    // The memory map of each is read for this question, and for no other.
+    assert!(
+        [0, 1]
+            .iter()
+            .all(|rank| text.contains(&format!("numa_maps of rank {rank} "))),
+        "{text}"
+    );
+    assert!(!answer.to_string().contains("numa_maps"), "{answer:#}");
+    assert!(
+        text.contains("BAD   rank 0 launches at NUMA node 1, and its GPU 0 is at node 0"),
+        "{text}"
+    );
+    let line = text
+        .split_once("      try: ")
+        .and_then(|(_, line)| line.lines().next())
+        .unwrap();
+    let (_, lists) = line
+        .rsplit_once("for the node's ranks: ")
+        .unwrap_or_else(|| panic!("{text}"));
+    let lists: Vec<String> = lists.split(' ').map(str::to_owned).collect();
+    let cpus: [String; 2] = lists.try_into().unwrap_or_else(|lists| panic!("{lists:?}"));
+    job.end();
+
+    // On the CPUs that this line has for them.
+    let job = Job::start(rig, "near", &cpus, Some([0, 1]));
     let answer = job.answer();
     assert_eq!(values(&answer, "Rank"), [0, 1]);
-    assert_eq!(values(&answer, "CPUs"), [&cpus[0].to_string(), &cpus[1].to_string()]);
+    assert_eq!(values(&answer, "CPUs"), [&cpus[0], &cpus[1]]);
     assert_eq!(values(&answer, "Threads_NUMA"), ["0", "1"]);
     assert_eq!(
         (values(&answer, "GPUs"), values(&answer, "GPUs_NUMA")),
@@ -195,31 +227,13 @@ fn ranks_near_their_gpus_are_well_and_ranks_far_from_them_are_not() {
         (values(&recorded, "Rank"), values(&recorded, "Threads_NUMA")),
         (vec![&1.into()], vec![&"1".into()])
     );
-
-    // Each at the other's.
-    let job = Job::start(rig, "far", [cpus[1], cpus[0]], Some([0, 1]));
-    let answer = job.answer();
-    assert_eq!(
-        values(&answer, "Verdict"),
-        ["far from its GPU", "far from its GPU"],
-        "{answer:#}"
-    );
-    let doctor = job.roctop(&["doctor", "--job", &job.name()]);
-    let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert_eq!(doctor.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("BAD   rank 0 launches at NUMA node 1, and its GPU 0 is at node 0"),
-        "{text}"
-    );
-    assert!(text.contains("      try: "), "{text}");
-    job.end();
 }
 
 #[test]
 fn ranks_that_share_a_gpu_and_a_core_are_found() {
     let Some(rig) = rig() else { return };
     let Some(cpus) = two_halves() else { return };
-    let job = Job::start(rig, "shared", [cpus[0], cpus[0]], None);
+    let job = Job::start(rig, "shared", &[cpus[0].clone(), cpus[0].clone()], None);
     let answer = job.answer();
     let verdicts = values(&answer, "Verdict");
     // Whether the machine tells its cores decides the second.

@@ -42,6 +42,7 @@ fn every_job_looks_as_it_did() {
         (JobKind::Host, "host"),
         (JobKind::Hang, "hang"),
         (JobKind::DeadNode, "dead-node"),
+        (JobKind::Placement, "placement"),
     ];
     for (kind, name) in kinds {
         let snap = job(kind);
@@ -52,6 +53,9 @@ fn every_job_looks_as_it_did() {
     }
     let outliers = screen(job(JobKind::Compute), (120, 36)).typed("ovv").text();
     goldens.compare("job-compute-outliers-120x36", &outliers);
+    // The first rank that is far from its GPU.
+    let far = screen(job(JobKind::Placement), (80, 24)).typed(&"j".repeat(17)).text();
+    goldens.compare("job-placement-selected-80x24", &far);
     let nodes = screen(job(JobKind::DeadNode), (120, 36)).typed("oo").text();
     goldens.compare("job-dead-node-by-node-120x36", &nodes);
     goldens.finish();
@@ -76,6 +80,33 @@ fn a_person_sees_who_holds_the_job_up() {
             assert!(text.contains(word), "{kind:?}: {word} in\n{text}");
         }
     }
+}
+
+#[test]
+fn a_person_sees_who_is_far_from_its_gpu_and_what_mends_it() {
+    let snap = job(JobKind::Placement);
+    for size in SIZES {
+        let mut driven = screen(snap.clone(), size);
+        let text = driven.text();
+        assert!(text.contains("6 far from GPU") && text.contains("PLACE"), "{text}");
+        let text = driven.typed(&"j".repeat(17)).text();
+        assert!(
+            text.contains("rank 16 launches at NUMA node 0, and its GPU 0 is at node 3"),
+            "{text}"
+        );
+        // The whole line, over as many lines of the screen as it needs.
+        let joined: String = text.lines().map(str::trim).collect();
+        assert!(
+            joined.contains("try: srun --cpu-bind=mask_cpu:0xffff000000000000,0xffff000000000000,0xffff0000,"),
+            "{text}"
+        );
+        // Rank 18 is at its GPU's node by chance.
+        let text = driven.typed("jj").text();
+        assert!(!text.contains("try:"), "{text}");
+        assert!(driven.typed("o").typed("o").text().contains("6 far"), "{text}");
+    }
+    let text = screen(job(JobKind::Healthy), (80, 24)).text();
+    assert!(!text.contains("PLACE"), "{text}");
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod write;
 
 pub use self::answer::{Answer, Basis, Cell, Column, Loss, Order, Row, SCHEMA, Unit, Window};
 pub use self::id::{Id, IdError, Kind};
-pub use self::question::{Clause, Compared, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION, Question, Slow, Top, Verb, When};
+pub use self::question::{
+    Buffers, Clause, Compared, DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION, Question, Slow, Top, Verb, When,
+};
 pub use self::time::window;
 pub use self::write::{csv, heading, json, printable, table};

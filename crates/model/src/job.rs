@@ -12,6 +12,7 @@ mod grid;
 mod matching;
 mod measure;
 mod overview;
+mod placed;
 mod reducer;
 mod report;
 mod state;
@@ -22,6 +23,7 @@ pub use self::grid::{Cell, Grid, Quantity, SECONDS};
 pub use self::matching::{CommunicatorSums, Late, WaitingSums};
 pub use self::measure::{Measure, Placement};
 pub use self::overview::{JobAlert, JobValues, RankState, Row, RowKind, Totals};
+pub use self::placed::{Finding, NodePlacement};
 pub use self::reducer::Reducer;
 pub use self::report::{
     Error, LeftOut, MAX_RANKS, MAX_REPORT, NodeReport, RankReport, decode_node, decode_rank, encode_rank,

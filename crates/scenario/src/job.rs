@@ -2,10 +2,13 @@
 //! reports go the way of real ones: through the daemon's reduction, as bytes, to the root.
 
 use roctop_model::analysis::Rule;
+use roctop_model::analysis::placement::{Place, SeenGpu};
+use roctop_model::bindings::Seen;
 use roctop_model::job::{
     AlertSums, ArrivalSums, CommunicatorPart, HostSums, Job, KernelSums, NodeClock, PendingPart, RankReport, RankSums,
     Readings, Reducer, StepSums, decode_node, name_id,
 };
+use roctop_trace::binding::{CpuSet, Device, Node, Numa};
 use roctop_trace::item::{LossReason, Nanos, Span};
 
 const SECOND: u64 = 1_000_000_000;
@@ -23,6 +26,10 @@ const KERNELS: [(&str, u64); 4] = [
     ("adam_step", 9),
 ];
 const COLLECTIVE: &str = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL";
+/// The NUMA node of each GPU of a node, as with four MI250X.
+const NUMA: [u32; 8] = [3, 3, 1, 1, 0, 0, 2, 2];
+/// Cores of a NUMA node.
+const CORES: u32 = 16;
 /// How much a node's clock is ahead of that of the one before.
 const BOOTED: u64 = 977 * SECOND;
 
@@ -41,6 +48,8 @@ pub enum JobKind {
     Hang,
     /// One node is gone.
     DeadNode,
+    /// The ranks of one node are bound in the order of its cores, which is not that of its GPUs.
+    Placement,
 }
 
 /// A synthetic job.
@@ -294,7 +303,61 @@ impl SyntheticJob {
             exit: None,
         };
         self.steps[rank as usize] = steps;
-        RankReport { sums, names }
+        RankReport {
+            sums,
+            names,
+            place: self.place(rank),
+        }
+    }
+
+    fn place(&self, rank: u32) -> Option<Box<Place>> {
+        if self.plan.kind != JobKind::Placement {
+            return None;
+        }
+        let gpu = rank % self.plan.ranks_per_node;
+        let numa = *NUMA.get(gpu as usize)?;
+        let is_wrong = rank / self.plan.ranks_per_node == self.plan.culprit() / self.plan.ranks_per_node;
+        // A right one has a core of its GPU's NUMA node, a wrong one the first cores in order.
+        let core = if is_wrong {
+            8 * gpu
+        } else {
+            CORES * numa + 8 * (gpu % 2)
+        };
+        let cores = |numa: u32| CpuSet::of(numa * CORES..(numa + 1) * CORES);
+        let numas = 0..4;
+        let gpus = (0..).zip(NUMA).map(|(number, numa)| Device {
+            node: 4 + number,
+            number,
+            numa: Some(numa),
+            ..Device::default()
+        });
+        Some(Box::new(Place {
+            pid: 4000 + rank,
+            threads: vec![Seen {
+                allowed: CpuSet::of(core..core + 8),
+                readings: 1,
+                ..Seen::default()
+            }],
+            available: CpuSet::of(0..4 * CORES),
+            launcher: Some("Slurm".into()),
+            seen: (0..8)
+                .map(|gpu| SeenGpu {
+                    node: 4 + gpu,
+                    name: "gfx90a".into(),
+                    units: 110,
+                })
+                .collect(),
+            gpus: vec![4 + gpu],
+            delay: Some(if is_wrong { 31_000 } else { 9_000 }),
+            node: Node {
+                online: CpuSet::of(0..4 * CORES),
+                numa: numas.map(|id| Numa { id, cpus: cores(id) }).collect(),
+                cores: (0..4 * CORES).map(|core| CpuSet::of([core])).collect(),
+                gpus: gpus.collect(),
+                ..Node::default()
+            },
+            ..Place::default()
+        }))
     }
 
     fn readings(&mut self, work: &Work, is_hot: bool) -> Readings {
@@ -306,6 +369,8 @@ impl SyntheticJob {
             clock: Some(if is_hot { 1480.0 } else { clock }),
             temperature: Some(if is_hot { 104.0 } else { 78.0 }),
             memory: Some(142 << 30),
+            network: None,
+            network_errors: None,
             throttle: if is_hot { "thermal".into() } else { String::new() },
         }
     }

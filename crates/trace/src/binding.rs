@@ -209,6 +209,24 @@ impl Node {
     }
 }
 
+/// Where a process's memory is, or why that was not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemoryMap {
+    /// As read.
+    Read {
+        /// Resident bytes by NUMA node.
+        all: Vec<(u32, u64)>,
+        /// The same of the mappings that contain buffers.
+        buffers: Vec<(u32, u64)>,
+        /// Time that the reading took, ns.
+        took: Nanos,
+    },
+    /// It is read on an explicit question only, because this number of bytes is resident.
+    TooLarge(u64),
+    /// It cannot be read.
+    Absent,
+}
+
 /// A thread that calls HIP or HSA.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {

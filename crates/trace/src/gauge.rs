@@ -83,6 +83,10 @@ pub struct Device {
     pub link_peak: Reading<f64>,
     /// Traffic over links to other GPUs, bytes/s.
     pub xgmi: Reading<f64>,
+    /// Traffic of the network ports that are counted at it, bytes/s.
+    pub network: Reading<f64>,
+    /// Errors of these since roctop began to read them.
+    pub network_errors: Reading<f64>,
     /// Share of time in which each partition was busy, 0 to 1; empty if the GPU is not partitioned.
     pub partitions: Vec<Reading<f64>>,
     /// Processes that have memory on it.
@@ -115,6 +119,8 @@ impl Default for Device {
             link: not_read(),
             link_peak: not_read(),
             xgmi: not_read(),
+            network: not_read(),
+            network_errors: not_read(),
             partitions: Vec::new(),
             holders: Vec::new(),
         }

@@ -17,7 +17,7 @@ use super::{Grouping, Pane, SiteGrouping, Ui, columns};
 use roctop_model::analysis::collectives as words;
 use roctop_model::analysis::placement;
 use roctop_model::ask::{
-    Answer, Basis, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, heading,
+    Answer, Basis, Buffers, Cell, Clause, Column, Compared, Id, Order, Question, Row, Top, Unit, Verb, heading,
     window as asked_window,
 };
 use roctop_model::query::Error;
@@ -100,7 +100,7 @@ pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Er
             asking.sort(Pane::Devices)?;
             asking.list(Pane::Devices, &["Device"], &|_| true);
         }
-        Verb::Placement => {
+        Verb::Placement(buffers) => {
             if let Some(by) = &question.by {
                 return Err(error(by, "placement is sorted by rank: it takes no by"));
             }
@@ -111,6 +111,9 @@ pub fn answer(question: &Question, source: &mut Source<'_>) -> Result<Answer, Er
                 });
             }
             asking.answer.places = placement::places(&asking.snap);
+            if buffers != Buffers::None {
+                placement::add_buffers(&mut asking.answer.places, &asking.snap);
+            }
             asking.answer.place(question.limit);
         }
         Verb::Status => status::status(&mut asking),

@@ -7,7 +7,7 @@ use crate::ask::{Cell, Column, Row, Unit};
 use crate::bindings::Seen;
 use crate::lane::LaneKey;
 use crate::snapshot::Snapshot;
-use roctop_trace::binding::{CpuSet, Device, Node};
+use roctop_trace::binding::{CpuSet, Device, MemoryMap, Node};
 use roctop_trace::item::{AgentKind, ProcessId, ThreadId};
 use roctop_trace::units;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const MAX_RANKS: usize = 512;
 const MAX_NAMED: usize = 8;
 
 /// A process and where it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Rank, if any.
     pub rank: Option<u32>,
@@ -59,6 +59,12 @@ pub struct Place {
     pub gpus: Vec<u32>,
     /// Median time from a launch to its kernel, ns: of the latest launches.
     pub delay: Option<u64>,
+    /// Addresses of its buffers in host memory, in order: for a question that asks for them.
+    #[serde(default)]
+    pub buffers: Vec<u64>,
+    /// Where its memory is, if that was asked.
+    #[serde(default)]
+    pub memory_map: Option<MemoryMap>,
     /// What the node has.
     pub node: Node,
 }
@@ -75,7 +81,7 @@ pub struct SeenGpu {
 }
 
 /// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// Ranks share a GPU while others have none.
     SharedGpu,
@@ -88,6 +94,24 @@ pub enum Kind {
 impl Kind {
     /// All.
     pub const ALL: [Self; 3] = [Self::SharedGpu, Self::FarFromGpu, Self::CrowdedCores];
+
+    /// Its word in a column.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::SharedGpu => "shared",
+            Self::FarFromGpu => "far",
+            Self::CrowdedCores => "crowded",
+        }
+    }
+
+    /// Its words, of several ranks.
+    pub const fn of_many(self) -> &'static str {
+        match self {
+            Self::SharedGpu => "share a GPU",
+            Self::FarFromGpu => "far from GPU",
+            Self::CrowdedCores => "crowded",
+        }
+    }
 
     /// Its words, of a process.
     pub const fn word(self) -> &'static str {
@@ -221,6 +245,8 @@ pub fn places(snap: &Snapshot) -> Vec<Place> {
                 .map(|agent| agent.node)
                 .collect(),
             delay,
+            buffers: Vec::new(),
+            memory_map: None,
             node: bound.node.as_deref().cloned()?,
         })
     };
@@ -572,8 +598,92 @@ fn unmatched(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
         .collect()
 }
 
+/// Processes that [`lines`] names at most.
+const MAX_LINES: usize = 64;
+
+/// Where each process runs, in words that are the same for each run that is placed alike: without process ids and times.
+pub fn lines(places: &[Place]) -> Vec<String> {
+    let verdicts = verdicts(places);
+    let line = |(at, place): (usize, &Place)| {
+        let at_numas = |numas: &[u32]| match numas {
+            [] => String::new(),
+            numas => format!(" at NUMA node {}", list(numas)),
+        };
+        let cpus = place.cpus();
+        let of_cpus = format!("CPUs {cpus}{}", at_numas(&place.node.numas_of(&cpus)));
+        let gpus: Vec<u32> = place.devices().map(|gpu| gpu.number).collect();
+        let numas: BTreeSet<u32> = place.devices().filter_map(|gpu| gpu.numa).collect();
+        let numas: Vec<u32> = numas.into_iter().collect();
+        let of_gpus = match &gpus[..] {
+            [] => String::new(),
+            gpus => format!(", GPU {}{}", list(gpus), at_numas(&numas)),
+        };
+        let about = verdicts.iter().filter(|verdict| verdict.of.contains(&at));
+        let about: Vec<&str> = about.map(|verdict| verdict.kind.word()).collect();
+        let about = match &about[..] {
+            [] => String::new(),
+            about => format!(" ({})", about.join(", ")),
+        };
+        let rank = place.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+        format!("{rank}{of_cpus}{of_gpus}{about}")
+    };
+    let known = places.iter().enumerate().filter(|(_, place)| !place.cpus().is_empty());
+    let mut lines: Vec<String> = known.take(MAX_LINES).map(line).collect();
+    lines.dedup();
+    lines
+}
+
+/// Adds the addresses of buffers in host memory, as far as the collector knows them.
+pub fn add_buffers(places: &mut [Place], snap: &Snapshot) {
+    let is_host = |agent| {
+        snap.names
+            .agent(agent)
+            .is_some_and(|agent| agent.kind == AgentKind::Cpu)
+    };
+    for held in snap
+        .values
+        .memory
+        .held
+        .iter()
+        .filter(|held| held.agent.is_some_and(is_host))
+    {
+        let mut processes = snap.values.processes.iter().map(|row| &row.process);
+        let pid = processes
+            .find(|process| process.id == held.process)
+            .map(|process| process.pid);
+        if let Some(place) = places.iter_mut().find(|place| Some(place.pid) == pid) {
+            place.buffers.push(held.address);
+        }
+    }
+    for place in places {
+        place.buffers.sort_unstable();
+    }
+}
+
+/// Bytes by NUMA node: `0: 3.10 GiB, 1: 12.0 MiB`.
+fn by_numa(sums: &[(u32, u64)]) -> String {
+    let parts: Vec<String> = sums
+        .iter()
+        .map(|(numa, bytes)| format!("{numa}: {}", units::bytes(*bytes)))
+        .collect();
+    parts.join(", ")
+}
+
+/// How long the reading of a process's memory map took, or why it was not read.
+fn of_reading(place: &Place) -> Option<String> {
+    let name = place.name();
+    Some(match place.memory_map.as_ref()? {
+        MemoryMap::Read { took, .. } => format!("numa_maps of {name} was read in {}", units::duration(*took)),
+        MemoryMap::TooLarge(bytes) => format!(
+            "numa_maps of {name} was not read, which has {} resident and would stop meanwhile: ask 'placement buffers' reads it",
+            units::bytes(*bytes)
+        ),
+        MemoryMap::Absent => format!("numa_maps of {name} cannot be read"),
+    })
+}
+
 /// Columns of the answer about placement.
-fn columns() -> Vec<Column> {
+fn columns(has_maps: bool) -> Vec<Column> {
     let all = [
         ("Rank", Unit::Number, 0, false),
         ("Node", Unit::Text, 2, false),
@@ -597,12 +707,22 @@ fn columns() -> Vec<Column> {
         rank,
         is_wide,
     };
-    all.into_iter().map(column).collect()
+    let mut all: Vec<Column> = all.into_iter().map(column).collect();
+    if has_maps {
+        let last = all.len() - 1;
+        let maps = [
+            ("Memory_By_NUMA", Unit::Text, 2, false),
+            ("Buffers_By_NUMA", Unit::Text, 2, false),
+        ];
+        all.splice(last..last, maps.map(column));
+    }
+    all
 }
 
 /// Columns and rows about places, a row each, and notes: a verdict each, and the settings of each node.
 pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
     let verdicts = verdicts(places);
+    let has_maps = places.iter().any(|place| place.memory_map.is_some());
     let text = |text: String| if text.is_empty() { Cell::None } else { Cell::Text(text) };
     let joined = |parts: &mut dyn Iterator<Item = String>| {
         let mut all: Vec<String> = Vec::new();
@@ -617,7 +737,7 @@ pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
         let about = verdicts.iter().filter(|verdict| verdict.of.contains(&at));
         let words: Vec<&str> = about.map(|verdict| verdict.kind.word()).collect();
         let cards = place.devices().filter_map(|gpu| place.node.nearest_card(gpu));
-        let cells = vec![
+        let mut cells = vec![
             place.rank.map_or(Cell::None, |rank| Cell::Number(rank.into())),
             Cell::Text(place.host.clone()),
             Cell::Number(place.pid.into()),
@@ -634,6 +754,14 @@ pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
             place.delay.map_or(Cell::None, |delay| Cell::Number(delay as f64)),
             text(words.join(", ")),
         ];
+        if has_maps {
+            let maps = match &place.memory_map {
+                Some(MemoryMap::Read { all, buffers, .. }) => [text(by_numa(all)), text(by_numa(buffers))],
+                _ => [Cell::None, Cell::None],
+            };
+            let last = cells.len() - 1;
+            cells.splice(last..last, maps);
+        }
         Row { id: None, cells }
     };
     let rows = places.iter().enumerate().map(row).collect();
@@ -651,7 +779,8 @@ pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
             notes.push(facts(place));
         }
     }
-    (columns(), rows, notes)
+    notes.extend(places.iter().filter_map(of_reading));
+    (columns(has_maps), rows, notes)
 }
 
 /// What a node has, in a line.
@@ -743,6 +872,8 @@ mod tests {
             launcher: Some("Slurm".into()),
             gpus: gpus.iter().map(device).collect(),
             delay: Some(9_000),
+            buffers: Vec::new(),
+            memory_map: None,
             node: node.clone(),
         }
     }
@@ -942,6 +1073,61 @@ mod tests {
                 .text
                 .starts_with("ranks 0-63 may use 32 cores together, and 32 cores are free")
         );
+    }
+
+    #[test]
+    fn memory_by_numa_node_is_shown_where_it_was_asked() {
+        let node = node(64, 4, &MI250X);
+        let mut places = vec![rank(0, "48-55", &[0], &node), rank(1, "49", &[1], &node)];
+        places[0].memory_map = Some(MemoryMap::Read {
+            all: vec![(0, 3 << 30), (3, 1 << 20)],
+            buffers: vec![(0, 1 << 30)],
+            took: 1_200_000,
+        });
+        places[1].memory_map = Some(MemoryMap::TooLarge(17 << 30));
+        let (columns, rows, notes) = answer(&places);
+        let at = |name: &str| columns.iter().position(|column| column.name == name).expect("a column");
+        assert_eq!(rows[0].cells[at("Memory_By_NUMA")].raw(), "0: 3.00 GiB, 3: 1.00 MiB");
+        assert_eq!(rows[0].cells[at("Buffers_By_NUMA")].raw(), "0: 1.00 GiB");
+        assert_eq!(
+            (rows[1].cells[at("Buffers_By_NUMA")].raw(), at("Verdict")),
+            (String::new(), columns.len() - 1)
+        );
+        assert!(
+            notes.contains(&"numa_maps of rank 0 was read in 1.20 ms".into()),
+            "{notes:?}"
+        );
+        assert!(
+            notes[2].starts_with("numa_maps of rank 1 was not read, which has 17.0 GiB"),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn lines_say_the_same_of_each_run() {
+        let node = node(64, 4, &MI250X);
+        let mut places = vec![rank(0, "48-55", &[0], &node), rank(1, "0-7", &[1], &node)];
+        let first = lines(&places);
+        assert_eq!(
+            first,
+            [
+                "rank 0: CPUs 48-55 at NUMA node 3, GPU 0 at NUMA node 3",
+                "rank 1: CPUs 0-7 at NUMA node 0, GPU 1 at NUMA node 3 (far from its GPU)"
+            ]
+        );
+        // Another run: other process ids and times. Processes that are no ranks are alike.
+        for place in &mut places {
+            (place.pid, place.delay) = (place.pid + 1000, Some(40_000));
+        }
+        assert_eq!(lines(&places), first);
+        places[1] = Place {
+            pid: 7,
+            ..places[0].clone()
+        };
+        for place in &mut places {
+            place.rank = None;
+        }
+        assert_eq!(lines(&places), ["CPUs 48-55 at NUMA node 3, GPU 0 at NUMA node 3"]);
     }
 
     #[test]

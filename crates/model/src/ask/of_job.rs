@@ -73,7 +73,7 @@ impl Plan {
             } else {
                 question.limit
             },
-            is_placement: question.verb == Verb::Placement,
+            is_placement: matches!(question.verb, Verb::Placement(_)),
             is_sum,
             is_by_rank,
             limit: question.limit,

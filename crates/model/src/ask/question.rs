@@ -84,10 +84,22 @@ pub enum Verb {
     Memory,
     /// What the driver's sensors say.
     Gauges,
-    /// Where processes run, and where their GPUs are.
-    Placement,
+    /// Where processes run, and where their GPUs are; and where their memory is.
+    Placement(Buffers),
     /// The session as a whole.
     Status,
+}
+
+/// Whether `placement` also reads where memory is, which stops the program for a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffers {
+    /// It does not.
+    #[default]
+    None,
+    /// Of processes with little memory.
+    Small,
+    /// Of all.
+    All,
 }
 
 /// What `compare` compares.
@@ -186,7 +198,7 @@ impl Verb {
             Self::Compare(_) => 6,
             Self::Memory => 7,
             Self::Gauges => 8,
-            Self::Placement => 9,
+            Self::Placement(_) => 9,
             Self::Status => 10,
         }
     }
@@ -201,7 +213,7 @@ impl Verb {
             | Self::Errors => None,
             Self::Top(Top::Processes | Top::Collectives | Top::Sites) => Some("is counted over the whole run"),
             Self::Compare(_) => Some("names its times itself, as compare 10s..20s with 70s..80s"),
-            Self::Hang | Self::Memory | Self::Gauges | Self::Placement | Self::Status => Some("is about now"),
+            Self::Hang | Self::Memory | Self::Gauges | Self::Placement(_) | Self::Status => Some("is about now"),
         }
     }
 }
@@ -373,7 +385,9 @@ impl Parser {
             "compare" => Verb::Compare(self.compared()?),
             "memory" => Verb::Memory,
             "gauges" => Verb::Gauges,
-            "placement" => Verb::Placement,
+            "placement" if self.takes("buffers") => Verb::Placement(Buffers::All),
+            "placement" if self.takes("small-buffers") => Verb::Placement(Buffers::Small),
+            "placement" => Verb::Placement(Buffers::None),
             "status" => Verb::Status,
             _ => return Err(unknown(&word, "question", &VERBS)),
         })
@@ -614,6 +628,15 @@ mod tests {
             When::Named("epoch 3".into())
         );
         assert_eq!(parsed("status").limit, DEFAULT_LIMIT);
+    }
+
+    #[test]
+    fn placement_reads_memory_only_where_it_is_asked() {
+        let verb = |text: &str| Question::parse(text, &[]).map(|question| question.verb);
+        assert_eq!(verb("placement"), Ok(Verb::Placement(Buffers::None)));
+        assert_eq!(verb("placement buffers limit 3"), Ok(Verb::Placement(Buffers::All)));
+        assert_eq!(verb("placement small-buffers"), Ok(Verb::Placement(Buffers::Small)));
+        assert!(verb("placement memory").is_err());
     }
 
     #[test]

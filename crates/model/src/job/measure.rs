@@ -7,6 +7,7 @@ use super::sums::{
 };
 use crate::Snapshot;
 use crate::analysis::collectives::{doing_now, during};
+use crate::analysis::placement::{self, Place};
 use crate::analysis::steps::{self, Source};
 use crate::analysis::usage;
 use crate::collectives::{Arrival, is_mutual};
@@ -23,6 +24,8 @@ const LAG: u64 = 100_000_000;
 const MIN_WINDOW: u64 = 200_000_000;
 /// Age from which on what a rank does is reported, ns.
 const LONG: u64 = 1_000_000_000;
+/// Time from one report of where a rank runs to the next, ns.
+const PLACE_INTERVAL: u64 = 5_000_000_000;
 /// Time after which the source of steps is looked for again, ns.
 const SOURCE_AGE: u64 = 10_000_000_000;
 
@@ -49,6 +52,8 @@ struct Previous {
     /// End of the last step.
     step: Nanos,
     source: Option<(Source, Nanos)>,
+    /// When it was reported where it runs.
+    placed: Option<Nanos>,
     /// The process had ended.
     is_over: bool,
 }
@@ -151,8 +156,21 @@ impl Measure {
             }),
             ..RankSums::default()
         };
-        RankReport { sums, names }
+        let place = place(snap, row, previous);
+        RankReport { sums, names, place }
     }
+}
+
+/// Where a process runs, if that is due.
+fn place(snap: &Snapshot, row: &ProcessRow, previous: &mut Previous) -> Option<Box<Place>> {
+    let is_due = |at: Nanos| snap.now.saturating_sub(at) >= PLACE_INTERVAL || row.exit.is_some();
+    if snap.values.bindings.is_empty() || !previous.placed.is_none_or(is_due) {
+        return None;
+    }
+    let mut places = placement::places(snap).into_iter();
+    let place = places.find(|place| place.pid == row.process.pid)?;
+    previous.placed = Some(snap.now);
+    Some(Box::new(place.shortened()))
 }
 
 /// GPUs with work of a process, and their numbers of dispatches.
@@ -373,6 +391,8 @@ fn readings(snap: &Snapshot, gpu: AgentId) -> Option<Readings> {
         clock: known(&device.shader_clock),
         temperature: known(&device.junction).or(known(&device.edge)),
         memory: device.memory_used.as_ref().ok().copied(),
+        network: known(&device.network),
+        network_errors: device.network_errors.as_ref().ok().map(|errors| *errors as u64),
         throttle: cut(if throttle == "none" { "" } else { throttle }, MAX_TEXT),
     })
 }

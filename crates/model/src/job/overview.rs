@@ -3,13 +3,16 @@
 use super::cause::{self, AVERAGED, Mean, Slow};
 use super::grid::{Grid, Quantity, SECOND};
 use super::matching::{CommunicatorSums, Standing, waiting};
+use super::placed::Finding;
 use super::report::LeftOut;
 use super::state::{Job, NodeRow, NodeState, RankRow, STALE};
 use crate::analysis::Rule;
+use crate::analysis::placement::Kind;
 use crate::fx_hash::FastMap;
 use crate::{Snapshot, Values};
 use roctop_trace::item::{LossReason, Lost, Nanos};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Time in a collective after which those who have not called it are missing, ns: reports come once a second.
@@ -50,6 +53,12 @@ pub struct Totals {
     pub wait: Option<f64>,
     /// Mean share of time in collectives without the waits, of these ranks.
     pub transfer: Option<f64>,
+    /// Ranks by what is wrong with where they run.
+    pub misplaced: [u32; Kind::ALL.len()],
+    /// Traffic of the network ports of the ranks' GPUs, bytes/s.
+    pub network: Option<f64>,
+    /// Errors of these.
+    pub network_errors: u64,
     /// Sum of the powers, W.
     pub power: Option<f64>,
     /// Records lost, by reason.
@@ -271,6 +280,9 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
     for (at, row) in (0u32..).zip(values.ranks.iter()) {
         totals.size = totals.size.max(row.sums.size);
         totals.ranks[values.state(at) as usize] += 1;
+        for (kind, count) in Kind::ALL.iter().zip(&mut totals.misplaced) {
+            *count += u32::from(values.findings(at).any(|(finding, _)| finding.kind == *kind));
+        }
         for (reason, count) in &row.sums.lost {
             match totals.lost.iter_mut().find(|known| known.0 == *reason) {
                 Some(known) => known.1 = known.1.saturating_add(*count),
@@ -307,6 +319,7 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
     let transfer = mean(known().filter_map(|mean| Some((mean.inside - mean.wait?).max(0.0))));
     totals.transfer = transfer.filter(|_| is_most);
     let powers = known().filter_map(|mean| mean.power);
+    (totals.network, totals.network_errors) = values.network(0..values.ranks.len() as u32);
     totals.power = powers.fold(None, |sum, power| Some(sum.unwrap_or(0.0) + power));
     totals
 }
@@ -352,6 +365,48 @@ impl JobValues {
     pub fn node_of(&self, rank: u32) -> Option<&NodeRow> {
         let row = self.ranks.get(rank as usize)?;
         self.nodes.get(row.node as usize)
+    }
+
+    /// Traffic, bytes/s, and errors of the network ports of the GPUs of ranks, by their indexes; ranks that share a GPU count once.
+    pub fn network(&self, ranks: impl IntoIterator<Item = u32>) -> (Option<f64>, u64) {
+        let mut gpus: BTreeMap<(u32, Option<u32>), (Option<f32>, u64)> = BTreeMap::new();
+        for rank in ranks.into_iter().filter(|rank| self.state(*rank) == RankState::Live) {
+            let Some(row) = self.ranks.get(rank as usize) else {
+                continue;
+            };
+            if let Some(readings) = &row.sums.gauges {
+                let of = (readings.network, readings.network_errors.unwrap_or(0));
+                gpus.insert((row.node, row.sums.gpu), of);
+            }
+        }
+        let known = gpus.values().filter_map(|of| of.0.map(f64::from));
+        let traffic = known.fold(None, |sum: Option<f64>, one| Some(sum.unwrap_or(0.0) + one));
+        let errors = gpus.values().fold(0u64, |sum, of| sum.saturating_add(of.1));
+        (traffic, errors)
+    }
+
+    /// Whether it is known where a rank runs, by the rank's index.
+    pub fn is_placed(&self, rank: u32) -> bool {
+        let row = self.ranks.get(rank as usize);
+        let node = self.node_of(rank);
+        row.zip(node)
+            .is_some_and(|(row, node)| node.placement.known.contains(row.rank))
+    }
+
+    /// What is wrong with where a rank runs, by the rank's index; each with the line that mends it, if that can be said.
+    pub fn findings(&self, rank: u32) -> impl Iterator<Item = (&Finding, Option<&str>)> {
+        let row = self.ranks.get(rank as usize);
+        let placement = self.node_of(rank).map(|node| &node.placement);
+        row.zip(placement).into_iter().flat_map(|(row, placement)| {
+            let own = placement
+                .findings
+                .iter()
+                .filter(|finding| finding.ranks.contains(row.rank));
+            own.map(|finding| {
+                let line = finding.line.and_then(|line| placement.lines.get(usize::from(line)));
+                (finding, line.map(String::as_str))
+            })
+        })
     }
 
     /// Mean of a value of a rank over the latest ten seconds.

@@ -1,5 +1,6 @@
 //! The sums of a node's ranks become one report of bounded length.
 
+use super::placed::Places;
 use super::report::{LeftOut, MAX_RANKS, MAX_REPORT, NodeReport, RankReport, encode};
 use super::sums::{MAX_NAME, RankSums, cut};
 use crate::fx_hash::FastMap;
@@ -19,6 +20,7 @@ pub struct Reducer {
     sequence: u64,
     /// Latest sums by rank, until they are reported.
     ranks: Vec<RankSums>,
+    places: Places,
     names: FastMap<u64, String>,
     /// Names in the order in which they are reported; each goes to the end.
     turns: VecDeque<u64>,
@@ -41,6 +43,9 @@ impl Reducer {
                 // A new name goes first.
                 self.turns.push_front(id);
             }
+        }
+        if let Some(place) = report.place {
+            self.places.take(report.sums.rank, *place);
         }
         match self.ranks.iter_mut().find(|known| known.rank == report.sums.rank) {
             Some(known) if known.begin > report.sums.begin => {}
@@ -67,12 +72,13 @@ impl Reducer {
             at,
             realtime_ahead,
             ranks,
+            placement: self.places.judged().clone(),
             left_out,
             ..NodeReport::default()
         };
         let mut bytes = encode(&report);
         for round in 0.. {
-            if bytes.len() + COUNT_BYTES <= MAX_REPORT || !shorten(&mut report.ranks, round, &mut left_out) {
+            if bytes.len() + COUNT_BYTES <= MAX_REPORT || !shorten(&mut report, round, &mut left_out) {
                 break;
             }
             report.left_out = left_out;
@@ -98,8 +104,17 @@ impl Reducer {
 }
 
 /// Leaves out more of each rank; false if there is nothing more.
-fn shorten(ranks: &mut [RankSums], round: u32, left_out: &mut LeftOut) -> bool {
-    for sums in ranks {
+fn shorten(report: &mut NodeReport, round: u32, left_out: &mut LeftOut) -> bool {
+    if round == 6 {
+        // The ranks stay, and what is wrong with them.
+        report.placement.lines.clear();
+        for finding in &mut report.placement.findings {
+            left_out.others += 1;
+            finding.line = None;
+            finding.text.clear();
+        }
+    }
+    for sums in &mut report.ranks {
         match round {
             // Those of the larger powers of two stay, so that ranks of several nodes still meet.
             0..5 => {

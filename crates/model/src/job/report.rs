@@ -1,6 +1,8 @@
 //! Reports as bytes: a version, then the values in postcard's form. Foreign bytes decode to an error at worst.
 
+use super::placed::{MAX_FINDINGS, MAX_LINES, MAX_SENTENCE, NodePlacement};
 use super::sums::{MAX_ALERTS, MAX_ARRIVALS, MAX_COMMUNICATORS, MAX_KERNELS, MAX_NAME, MAX_TEXT, RankSums};
+use crate::analysis::placement::Place;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,8 @@ pub struct NodeReport {
     pub realtime_ahead: i64,
     /// Sums of the ranks.
     pub ranks: Vec<RankSums>,
+    /// Where its ranks run.
+    pub placement: NodePlacement,
     /// Names of kernels by id; they take turns in the reports.
     pub names: Vec<(u64, String)>,
     /// What did not fit.
@@ -62,7 +66,7 @@ pub struct LeftOut {
     pub ranks: u32,
     /// Arrivals at collectives.
     pub arrivals: u32,
-    /// Kernels and texts.
+    /// Kernels, texts and findings on placement.
     pub others: u32,
 }
 
@@ -73,6 +77,8 @@ pub struct RankReport {
     pub sums: RankSums,
     /// Names of its kernels by id.
     pub names: Vec<(u64, String)>,
+    /// Where it runs, every few seconds.
+    pub place: Option<Box<Place>>,
 }
 
 pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
@@ -91,9 +97,16 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     }
 }
 
-/// A rank's report as bytes.
+/// A rank's report as bytes: without its place if they were too many.
 pub fn encode_rank(report: &RankReport) -> Vec<u8> {
-    encode(report)
+    let bytes = encode(report);
+    if bytes.len() <= MAX_REPORT || report.place.is_none() {
+        return bytes;
+    }
+    encode(&RankReport {
+        place: None,
+        ..report.clone()
+    })
 }
 
 /// Reads a rank's report.
@@ -111,6 +124,7 @@ pub fn decode_node(bytes: &[u8]) -> Result<NodeReport, Error> {
     within("ranks", report.ranks.len(), MAX_RANKS)?;
     report.ranks.iter().try_for_each(check_rank)?;
     check_names(&report.names)?;
+    check_placement(&report.placement)?;
     (report.at < LATEST).then_some(report).ok_or(Error::Limit("a time"))
 }
 
@@ -123,6 +137,13 @@ fn check_names(names: &[(u64, String)]) -> Result<(), Error> {
     names
         .iter()
         .try_for_each(|name| within("a name", name.1.len(), MAX_NAME))
+}
+
+fn check_placement(placement: &NodePlacement) -> Result<(), Error> {
+    within("findings", placement.findings.len(), MAX_FINDINGS)?;
+    within("lines", placement.lines.iter().map(String::len).sum(), MAX_LINES)?;
+    let mut texts = placement.findings.iter().map(|finding| &finding.text);
+    texts.try_for_each(|text| within("a text", text.len(), MAX_SENTENCE))
 }
 
 fn check_rank(sums: &RankSums) -> Result<(), Error> {

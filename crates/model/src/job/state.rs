@@ -2,6 +2,7 @@
 
 use super::grid::{Cell, Grid, SECOND, SECONDS};
 use super::matching::{Matching, Member};
+use super::placed::NodePlacement;
 use super::report::{LeftOut, NodeReport};
 use super::sums::RankSums;
 use crate::fx_hash::FastMap;
@@ -66,6 +67,8 @@ pub struct NodeRow {
     pub clock: Option<NodeClock>,
     /// When its latest report came, on the root's clock; 0 if none did.
     pub heard: Nanos,
+    /// Where its ranks run.
+    pub placement: Arc<NodePlacement>,
     /// What its latest report left out.
     pub left_out: LeftOut,
     /// Number of the latest report, and when that was made by the node's clock.
@@ -203,6 +206,9 @@ impl Job {
         if report.sequence > node.sequence || report.at > node.made {
             (node.sequence, node.made) = (report.sequence, report.at);
             node.left_out = report.left_out;
+            if *node.placement != report.placement {
+                node.placement = Arc::new(report.placement);
+            }
         }
         node.heard = node.heard.max(now);
         for (id, name) in report.names {

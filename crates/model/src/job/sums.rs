@@ -160,6 +160,10 @@ pub struct Readings {
     pub temperature: Option<f32>,
     /// Memory in use, bytes.
     pub memory: Option<u64>,
+    /// Traffic of the network ports that are counted at it, bytes/s.
+    pub network: Option<f32>,
+    /// Errors of these since roctop began to read them.
+    pub network_errors: Option<u64>,
     /// Why the driver throttles it (`power`, `thermal`); empty if it does not, or if that is unknown.
     pub throttle: String,
 }

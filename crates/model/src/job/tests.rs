@@ -1,9 +1,12 @@
 use super::report::LeftOut;
 use super::sums::{MAX_COMMUNICATORS, MAX_KERNELS, MAX_NAME, MAX_TEXT};
 use super::*;
+use crate::analysis::placement::{Place, verdicts};
 use crate::analysis::{Rule, steps, usage};
+use crate::bindings::Seen;
 use crate::collectives::MACHINE_ERROR;
 use crate::{Fresh, Options, Snapshot, Store};
+use roctop_trace::binding::{CpuSet, Device, Node, Numa};
 use roctop_trace::item::{
     Agent, AgentId, AgentKind, ApiCall, CollectiveOperation, Communication, Communicator, Copy, Dispatch, Exit, Item,
     Kernel, KernelId, LossReason, Marker, Operation, OperationId, Process, ProcessId, Span, StreamId, TextId, Thread,
@@ -94,6 +97,132 @@ fn plain(rank: u32, second: u64) -> RankSums {
     }
 }
 
+/// A rank at a separate core on a node with two NUMA nodes, each with a GPU. Odd ranks are far from theirs.
+fn placed(rank: u32) -> Place {
+    let cpus = |numa: u32| CpuSet::of(numa * 64..(numa + 1) * 64);
+    let numa = rank / 2 % 2;
+    let gpu = if rank.is_multiple_of(2) { numa } else { 1 - numa };
+    Place {
+        pid: 100 + rank,
+        threads: vec![Seen {
+            allowed: CpuSet::of([64 * numa + rank % 64]),
+            readings: 1,
+            ..Seen::default()
+        }],
+        launcher: Some("Slurm".into()),
+        gpus: vec![gpu],
+        delay: Some(if rank.is_multiple_of(2) { 9_000 } else { 31_000 }),
+        node: Node {
+            online: cpus(0).or(&cpus(1)),
+            numa: [0, 1].map(|id| Numa { id, cpus: cpus(id) }).to_vec(),
+            cores: (0..128).map(|core| CpuSet::of([core])).collect(),
+            gpus: [0, 1]
+                .map(|at| Device {
+                    node: at,
+                    number: at,
+                    numa: Some(at),
+                    ..Device::default()
+                })
+                .to_vec(),
+            ..Node::default()
+        },
+        ..Place::default()
+    }
+}
+
+#[test]
+fn what_is_wrong_with_places_comes_to_the_root() {
+    let mut reducer = Reducer::new("node");
+    let ranks: Vec<u32> = (4..8).collect();
+    for &rank in &ranks {
+        let bytes = encode_rank(&RankReport {
+            sums: plain(rank, 1),
+            // The last one does not know.
+            place: (rank != 7).then(|| Box::new(placed(rank).shortened())),
+            ..RankReport::default()
+        });
+        reducer.take(decode_rank(&bytes).expect("a report"));
+    }
+    let mut job = Job::new("job");
+    for sequence in 0..2 {
+        // The second report has no places: what was said stays.
+        reducer.take(RankReport {
+            sums: plain(4, 2 + sequence),
+            ..RankReport::default()
+        });
+        let report = decode_node(&reducer.report((2 + sequence) * SECOND, 0)).expect("a report");
+        job.report(0, report, (2 + sequence) * SECOND);
+    }
+    let values = job.values(4 * SECOND);
+    // As the places themselves are judged.
+    let places: Vec<Place> = ranks[..3]
+        .iter()
+        .map(|rank| Place {
+            rank: Some(*rank),
+            ..placed(*rank)
+        })
+        .collect();
+    let wanted = verdicts(&places);
+    assert_eq!(wanted.len(), 1);
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    for (at, row) in (0..).zip(values.ranks.iter()) {
+        known.extend(values.is_placed(at).then_some(row.rank));
+        found.extend(
+            values
+                .findings(at)
+                .map(|(finding, line)| (row.rank, finding.text.clone(), line.map(str::to_owned))),
+        );
+    }
+    known.sort_unstable();
+    assert_eq!(known, [4, 5, 6]);
+    assert_eq!(found, [(5, wanted[0].text.clone(), wanted[0].remedy.clone())]);
+    assert!(
+        found[0].1.contains("launch delay p50 ≈ 31.0 µs against ≈ 9.00 µs"),
+        "{found:?}"
+    );
+    assert_eq!(values.totals.misplaced, [0, 1, 0]);
+}
+
+#[test]
+fn ports_of_a_gpu_count_once() {
+    let of = |rank: u32, gpu: u32, network: Option<f32>, errors: u64| RankSums {
+        gpu: Some(gpu),
+        gauges: Some(Readings {
+            network,
+            network_errors: Some(errors),
+            ..Readings::default()
+        }),
+        ..plain(rank, 1)
+    };
+    let mut job = Job::new("job");
+    // Ranks 0 and 1 share a GPU; no port is counted at GPU 1 of the second node.
+    let nodes = [
+        vec![of(0, 0, Some(1e9), 2), of(1, 0, Some(1e9), 2), of(2, 1, Some(5e8), 0)],
+        vec![of(3, 0, Some(2e9), 1), of(4, 1, None, 0), plain(5, 1)],
+    ];
+    for (number, ranks) in (0..).zip(nodes) {
+        job.node(number, "a");
+        job.report(number, report(1, 2 * SECOND, ranks), 2 * SECOND);
+    }
+    let values = job.values(3 * SECOND);
+    assert_eq!((values.totals.network, values.totals.network_errors), (Some(3.5e9), 3));
+    assert_eq!(values.network([0, 1, 2]), (Some(1.5e9), 2));
+    assert_eq!(values.network([4, 5]), (None, 0));
+}
+
+#[test]
+fn a_place_that_does_not_fit_is_left_out() {
+    let mut place = placed(0);
+    place.node.cores = (0..8192).map(|core| CpuSet::of([core])).collect();
+    let bytes = encode_rank(&RankReport {
+        sums: plain(3, 1),
+        place: Some(Box::new(place)),
+        ..RankReport::default()
+    });
+    let report = decode_rank(&bytes).expect("a report");
+    assert_eq!((report.sums, report.place), (plain(3, 1), None));
+}
+
 fn report(sequence: u64, at: u64, ranks: Vec<RankSums>) -> NodeReport {
     NodeReport {
         sequence,
@@ -127,6 +256,7 @@ fn a_report_fits_and_says_what_it_left_out() {
             reducer.take(RankReport {
                 sums: longest(rank),
                 names: names.collect(),
+                place: Some(Box::new(placed(rank))),
             });
         }
         let bytes = reducer.report(NOW + round, 7);
@@ -152,7 +282,7 @@ fn a_report_fits_and_says_what_it_left_out() {
                 doing: String::new(),
                 ..longest(rank)
             },
-            names: Vec::new(),
+            ..RankReport::default()
         });
     }
     let known = decode_node(&reducer.report(NOW, 7)).expect("a report");
@@ -168,6 +298,7 @@ fn names_take_turns_until_all_are_known() {
         reducer.take(RankReport {
             sums: plain(0, 1),
             names: vec![(name_id(&name(at)), name(at))],
+            ..RankReport::default()
         });
     }
     let mut job = Job::new("job");
@@ -184,6 +315,7 @@ fn foreign_bytes_are_an_error_or_a_report_within_the_limits() {
     let honest = encode_rank(&RankReport {
         sums: longest(3),
         names: vec![(1, "k".into())],
+        place: Some(Box::new(placed(3))),
     });
     assert!(decode_rank(&honest).is_ok());
     let node = {
@@ -191,7 +323,8 @@ fn foreign_bytes_are_an_error_or_a_report_within_the_limits() {
         (0..8).for_each(|rank| {
             reducer.take(RankReport {
                 sums: longest(rank),
-                names: Vec::new(),
+                place: Some(Box::new(placed(rank))),
+                ..RankReport::default()
             });
         });
         reducer.report(NOW, 0)

@@ -15,7 +15,6 @@ pub use self::write::{Format, write, write_runs};
 use self::statistics::{interval, least_probability, median, modes, probabilities};
 use crate::analysis::change::{Change, MIN_CHANGE, MIN_SAMPLES, Scope, Verdict, effect};
 use crate::report::comparison::{SAME_CODE, code_difference};
-use roctop_trace::units;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability that a comparison of a program with itself names any row.
@@ -60,23 +59,27 @@ impl Side {
         (!powers.is_empty()).then(|| median(&powers))
     }
 
-    /// What was wrong with the placement, and in how many runs.
-    fn placement(&self) -> String {
-        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-        for run in &self.runs {
-            let words: BTreeSet<&str> = run.placement.iter().map(String::as_str).collect();
-            for word in words {
-                *found.entry(word).or_default() += 1;
+    /// Where the processes ran, as far as runs know it, and in how many runs.
+    fn placements(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for run in self.runs.iter().filter(|run| !run.placement.is_empty()) {
+            *counts.entry(run.placement.join("; ")).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The same in words.
+    fn placement(&self) -> Option<String> {
+        let all = self.runs.len();
+        let words = self.placements().into_iter().map(|(words, count)| {
+            if count == all {
+                words
+            } else {
+                format!("{words} in {count} of {all} runs")
             }
-        }
-        let all = units::counted(self.runs.len() as u64, "run", "runs");
-        let words = found.iter().map(|(word, runs)| format!("{word} in {runs} of {all}"));
+        });
         let words: Vec<String> = words.collect();
-        if words.is_empty() {
-            "nothing wrong".into()
-        } else {
-            words.join(", ")
-        }
+        (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// Models of the GPUs, if all runs had the same.

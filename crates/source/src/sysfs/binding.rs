@@ -2,13 +2,14 @@
 //! in tests. What is missing, or contradicts itself, is not known.
 
 use super::reader::content;
-use roctop_trace::binding::{Binding, CpuSet, Device, Node, Numa, Thread};
+use roctop_trace::binding::{Binding, CpuSet, Device, MemoryMap, Node, Numa, Thread};
 use roctop_trace::gauge::device::location as location_of;
 use roctop_trace::item::Nanos;
 use roctop_trace::topology;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Variables that limit the visible GPUs: nothing else is kept of a program's environment (docs/security.md).
 pub const VISIBLE: [&str; 4] = [
@@ -33,7 +34,7 @@ fn text(path: &Path) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn names(directory: &Path) -> Vec<String> {
+pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().take(MAX_ENTRIES);
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -45,10 +46,51 @@ fn names(directory: &Path) -> Vec<String> {
 /// Reads what the node has below `root`.
 pub fn node(root: &Path) -> Node {
     let system = root.join("sys/devices/system");
-    let list = |path: PathBuf| CpuSet::parse(&text(&path)?);
-    let online = list(system.join("cpu/online")).unwrap_or_default();
+    let online = online(&system);
     let numa = numa(&system, &online);
     let cores = cores(&system, &online);
+    let (gpus, cards) = devices(root, &numa);
+    Node {
+        settings: settings(root, &online),
+        online,
+        cores,
+        gpus,
+        cards: cards.into_iter().map(|(card, _)| card).collect(),
+        numa,
+    }
+}
+
+/// A network card and the GPU that it is counted at.
+pub(super) struct Link {
+    /// Number of the GPU.
+    pub(super) gpu: u32,
+    /// Directory of the card in its class.
+    pub(super) class: PathBuf,
+}
+
+/// The cards below `root`, each with the first GPU that it is nearest to; with the first GPU if it is near to none.
+pub(super) fn cards(root: &Path) -> Vec<Link> {
+    let system = root.join("sys/devices/system");
+    let numa = numa(&system, &online(&system));
+    let (gpus, cards) = devices(root, &numa);
+    let link = |(card, class): (Device, PathBuf)| {
+        let by_root = || gpus.iter().find(|gpu| gpu.root.is_some() && gpu.root == card.root);
+        let by_numa = || gpus.iter().find(|gpu| gpu.numa.is_some() && gpu.numa == card.numa);
+        Link {
+            gpu: by_root().or_else(by_numa).map_or(0, |gpu| gpu.number),
+            class,
+        }
+    };
+    cards.into_iter().map(link).collect()
+}
+
+fn online(system: &Path) -> CpuSet {
+    let list = text(&system.join("cpu/online"));
+    list.and_then(|list| CpuSet::parse(&list)).unwrap_or_default()
+}
+
+/// GPUs, and network cards with their directories.
+fn devices(root: &Path, numa: &[Numa]) -> (Vec<Device>, Vec<(Device, PathBuf)>) {
     let known = |id: i64| {
         u32::try_from(id)
             .ok()
@@ -92,19 +134,10 @@ pub fn node(root: &Path) -> Node {
     let gpus = gpus.collect();
     let cards = CARDS.iter().flat_map(|class| {
         let class = root.join(class);
-        names(&class)
-            .into_iter()
-            .map(move |name| (class.join(&name).join("device"), name))
+        names(&class).into_iter().map(move |name| (class.join(&name), name))
     });
-    let cards = cards.map(|(directory, name)| device(name, &directory)).collect();
-    Node {
-        settings: settings(root, &online),
-        online,
-        cores,
-        gpus,
-        cards,
-        numa,
-    }
+    let cards = cards.map(|(class, name)| (device(name, &class.join("device")), class));
+    (gpus, cards.collect())
 }
 
 /// NUMA nodes and their CPUs. None if two have one CPU, or one has a CPU that is not online.
@@ -217,12 +250,17 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
             cpu: content(&task.join("stat")).ok().and_then(|stat| last_cpu(&stat)),
         })
     };
+    let threads: Vec<Thread> = tids.iter().filter_map(thread).collect();
+    // Without any of these it is another process, with this id here: the program's is of another PID namespace.
+    if threads.is_empty() && !tids.is_empty() {
+        return None;
+    }
     let groups = content(&process.join("cgroup")).unwrap_or_default();
     Some(Binding {
         at,
         allowed: set(&status, "Cpus_allowed_list").unwrap_or_default(),
         memory: set(&status, "Mems_allowed_list").unwrap_or_default(),
-        threads: tids.iter().filter_map(thread).collect(),
+        threads,
         available: available(root, &groups),
         allotted: None,
         quota: quota(root, &groups),
@@ -231,6 +269,74 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
         is_contained: CONTAINERS.iter().any(|word| groups.contains(word)),
         node: None,
     })
+}
+
+/// Resident bytes from which on a process's `numa_maps` is read on an explicit question only: reading it walks all pages, and the process
+/// cannot map memory meanwhile.
+pub const MAX_RESIDENT: u64 = 16 << 30;
+
+/// Reads where the memory of a process is, and that of its buffers: addresses in order. `is_explicit`: however large it is.
+pub fn memory(root: &Path, pid: u32, buffers: &[u64], is_explicit: bool) -> MemoryMap {
+    let process = root.join(format!("proc/{pid}"));
+    let pages = text(&process.join("statm")).and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    let Some(resident) = pages.map(|pages| pages.saturating_mul(rustix::param::page_size() as u64)) else {
+        return MemoryMap::Absent;
+    };
+    if resident > MAX_RESIDENT && !is_explicit {
+        return MemoryMap::TooLarge(resident);
+    }
+    let began = Instant::now();
+    let Ok(file) = std::fs::File::open(process.join("numa_maps")) else {
+        return MemoryMap::Absent;
+    };
+    let mut sums: [BTreeMap<u32, u64>; 2] = Default::default();
+    // A mapping ends at the next one, at the latest.
+    let mut last: Option<(u64, Vec<(u32, u64)>)> = None;
+    let mut add = |(begin, pages): (u64, Vec<(u32, u64)>), end: u64| {
+        let first = buffers.partition_point(|address| *address < begin);
+        let has_buffer = buffers.get(first).is_some_and(|address| *address < end);
+        for (numa, bytes) in pages {
+            for sums in sums.iter_mut().take(1 + usize::from(has_buffer)) {
+                *sums.entry(numa).or_default() += bytes;
+            }
+        }
+    };
+    for line in BufReader::new(file).lines() {
+        let Ok(line) = line else { return MemoryMap::Absent };
+        if let Some(mapping) = mapping(&line) {
+            let end = mapping.0;
+            if let Some(before) = last.replace(mapping) {
+                add(before, end);
+            }
+        }
+    }
+    if let Some(before) = last {
+        add(before, u64::MAX);
+    }
+    let [all, buffers] = sums.map(|sums| sums.into_iter().collect());
+    MemoryMap::Read {
+        all,
+        buffers,
+        took: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Begin of a mapping in `numa_maps`, and its bytes by NUMA node: `7f… default anon=3 N0=1 N1=2 kernelpagesize_kB=4`.
+fn mapping(line: &str) -> Option<(u64, Vec<(u32, u64)>)> {
+    let mut words = line.split_ascii_whitespace();
+    let begin = u64::from_str_radix(words.next()?, 16).ok()?;
+    let values: Vec<(&str, u64)> = words
+        .filter_map(|word| word.split_once('='))
+        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+        .collect();
+    // Those of devices have no pages.
+    let size = values.iter().find(|(name, _)| *name == "kernelpagesize_kB");
+    let size = size.map_or(0, |size| size.1);
+    let of_numa = |(name, pages): &(&str, u64)| {
+        let numa = name.strip_prefix('N')?.parse().ok()?;
+        Some((numa, pages.saturating_mul(size).saturating_mul(1024)))
+    };
+    Some((begin, values.iter().filter_map(of_numa).collect()))
 }
 
 /// Field 39 of `stat`. The name before the state may contain any character.
@@ -323,304 +429,8 @@ fn cpu_max(text: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    /// A tree of files in a separate directory.
-    struct Tree(PathBuf);
-
-    impl Tree {
-        fn new(name: &str) -> Self {
-            let root = std::env::temp_dir().join(format!("roctop-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&root);
-            Self(root)
-        }
-
-        fn put(&self, path: &str, text: &str) {
-            let path = self.0.join(path);
-            fs::create_dir_all(path.parent().expect("a directory")).expect("written");
-            fs::write(path, text).expect("written");
-        }
-
-        /// CPUs in cores of two hardware threads, as AMD numbers them: the second ones after all first ones.
-        fn cpus(&self, cores: u32, numa: u32) {
-            self.put("sys/devices/system/cpu/online", &format!("0-{}\n", 2 * cores - 1));
-            for cpu in 0..2 * cores {
-                let first = cpu % cores;
-                let list = format!("{first},{}\n", first + cores);
-                self.put(
-                    &format!("sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list"),
-                    &list,
-                );
-            }
-            let each = cores / numa;
-            for node in 0..numa {
-                let (from, until) = (node * each, (node + 1) * each - 1);
-                let list = format!("{from}-{until},{}-{}\n", from + cores, until + cores);
-                self.put(&format!("sys/devices/system/node/node{node}/cpulist"), &list);
-            }
-        }
-
-        /// A GPU as a node of the driver's topology, and its PCI device below a root.
-        fn gpu(&self, node: u32, bus: u32, numa: i32, partition: Option<&str>) {
-            let location = bus << 8;
-            let properties = format!(
-                "cpu_cores_count 0\nsimd_count 440\nlocation_id {location}\ndomain 0\ndrm_render_minor {}\n",
-                128 + node
-            );
-            let topology = format!("sys/class/kfd/kfd/topology/nodes/{node}");
-            self.put(&format!("{topology}/properties"), &properties);
-            self.put(&format!("{topology}/gpu_id"), &format!("{}\n", 1000 + node));
-            self.put(&format!("{topology}/name"), "aldebaran\n");
-            let inside = format!("devices/pci0000:{:02x}/0000:{bus:02x}:00.0", bus & 0xf0);
-            self.put(&format!("sys/{inside}/numa_node"), &format!("{numa}\n"));
-            if let Some(partition) = partition {
-                self.put(
-                    &format!("sys/{inside}/current_compute_partition"),
-                    &format!("{partition}\n"),
-                );
-            }
-            self.link(
-                &format!("sys/bus/pci/devices/0000:{bus:02x}:00.0"),
-                &format!("../../../{inside}"),
-            );
-        }
-
-        fn card(&self, class: &str, name: &str, bus: u32, numa: i32) {
-            let inside = format!("devices/pci0000:{:02x}/0000:{:02x}:00.0", bus & 0xf0, bus);
-            self.put(&format!("sys/{inside}/numa_node"), &format!("{numa}\n"));
-            fs::create_dir_all(self.0.join(format!("sys/class/{class}/{name}"))).expect("written");
-            self.link(
-                &format!("sys/class/{class}/{name}/device"),
-                &format!("../../../{inside}"),
-            );
-        }
-
-        fn link(&self, path: &str, target: &str) {
-            let path = self.0.join(path);
-            fs::create_dir_all(path.parent().expect("a directory")).expect("written");
-            std::os::unix::fs::symlink(target, path).expect("written");
-        }
-    }
-
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    /// A node with four MI250X: eight GPUs, four NUMA nodes, cards below the roots of GPUs (LUMI's and Frontier's documents).
-    fn mi250x(name: &str) -> Tree {
-        let tree = Tree::new(name);
-        tree.cpus(64, 4);
-        for (number, (bus, numa)) in [
-            (0xc1, 3),
-            (0xc6, 3),
-            (0xc9, 1),
-            (0xce, 1),
-            (0xd1, 0),
-            (0xd6, 0),
-            (0xd9, 2),
-            (0xde, 2),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            tree.gpu(4 + number as u32, bus, numa, None);
-        }
-        tree.card("cxi", "cxi0", 0xd3, 0);
-        tree.card("cxi", "cxi1", 0xcd, 3);
-        tree
-    }
-
-    #[test]
-    fn a_node_with_four_numa_nodes_is_read() {
-        let tree = mi250x("mi250x");
-        tree.put("proc/sys/kernel/numa_balancing", "1\n");
-        tree.put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-        tree.put("proc/cmdline", "root=/dev/sda iommu=pt quiet\n");
-        let node = node(&tree.0);
-        assert_eq!((node.online.count(), node.cores.len(), node.numa.len()), (128, 64, 4));
-        assert_eq!(node.numa[1].cpus.to_string(), "16-31,80-95");
-        let numas: Vec<_> = node.gpus.iter().map(|gpu| gpu.numa.unwrap()).collect();
-        assert_eq!(numas, [3, 3, 1, 1, 0, 0, 2, 2]);
-        assert_eq!(node.gpus[4].name, "0000:d1:00.0");
-        assert_eq!(node.gpus[4].root.as_deref(), Some("pci0000:d0"));
-        // By the root for GPU 4, by the NUMA node for GPU 0; GPU 2 has neither.
-        assert_eq!(node.nearest_card(&node.gpus[4]).unwrap().name, "cxi0");
-        assert_eq!(node.nearest_card(&node.gpus[0]).unwrap().name, "cxi1");
-        let settings: Vec<String> = node
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(
-            settings,
-            ["numa_balancing=1", "transparent_hugepage=madvise", "iommu=pt"]
-        );
-    }
-
-    #[test]
-    #[ignore = "hwloc-calc: .ci/matrix runs it"]
-    fn numa_nodes_and_cores_are_those_of_hwloc() {
-        let tree = mi250x("hwloc");
-        // What hwloc also wants: masks.
-        let mask = |cpus: &CpuSet| {
-            let digits = format!("{:0>32}", cpus.mask());
-            let words: Vec<&str> = (0..4).map(|at| &digits[at * 8..at * 8 + 8]).collect();
-            format!("{}\n", words.join(","))
-        };
-        let read = node(&tree.0);
-        for core in &read.cores {
-            for cpu in core.cpus() {
-                let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
-                tree.put(&format!("{topology}/core_cpus"), &mask(core));
-                tree.put(&format!("{topology}/package_cpus"), &mask(&read.online));
-                tree.put(&format!("{topology}/core_id"), &format!("{}\n", cpu % 64));
-                tree.put(&format!("{topology}/physical_package_id"), "0\n");
-            }
-        }
-        for list in ["cpu/possible", "cpu/present"] {
-            tree.put(&format!("sys/devices/system/{list}"), "0-127\n");
-        }
-        tree.put("sys/devices/system/node/online", "0-3\n");
-        for numa in &read.numa {
-            let own = format!("sys/devices/system/node/node{}", numa.id);
-            tree.put(&format!("{own}/cpumap"), &mask(&numa.cpus));
-            tree.put(
-                &format!("{own}/meminfo"),
-                &format!("Node {} MemTotal: 1000000 kB\n", numa.id),
-            );
-        }
-        tree.put("proc/cpuinfo", "");
-        let judged = |object: String| {
-            let mut command = std::process::Command::new("hwloc-calc");
-            command.args(["--physical", "--intersect", "pu", &object]);
-            command
-                .env("HWLOC_FSROOT", &tree.0)
-                .env("HWLOC_COMPONENTS", "linux,stop");
-            let output = command.env("HWLOC_THISSYSTEM", "0").output().expect("hwloc-calc runs");
-            CpuSet::parse(&String::from_utf8_lossy(&output.stdout)).unwrap_or_else(|| panic!("{output:?}"))
-        };
-        for numa in &read.numa {
-            assert_eq!(judged(format!("numa:{}", numa.id)), numa.cpus);
-        }
-        for core in [0, 1, 17, 63] {
-            assert_eq!(judged(format!("core:{core}")), read.cores[core]);
-        }
-    }
-
-    #[test]
-    fn partitions_of_one_device_are_gpus_of_their_own() {
-        let tree = Tree::new("cpx");
-        tree.cpus(96, 2);
-        for part in 0..6 {
-            tree.gpu(2 + part, 0x0c, 0, Some("CPX"));
-            // The driver gives each partition its own node; the PCI device is one.
-            let _ = fs::remove_file(tree.0.join("sys/bus/pci/devices/0000:0c:00.0"));
-        }
-        tree.link(
-            "sys/bus/pci/devices/0000:0c:00.0",
-            "../../../devices/pci0000:00/0000:0c:00.0",
-        );
-        let node = node(&tree.0);
-        assert_eq!(node.gpus.len(), 6);
-        assert!(
-            node.gpus
-                .iter()
-                .all(|gpu| gpu.partition.as_deref() == Some("CPX") && gpu.numa == Some(0))
-        );
-    }
-
-    #[test]
-    fn what_contradicts_itself_or_is_missing_is_not_known() {
-        let tree = mi250x("contradiction");
-        // One CPU in two nodes.
-        tree.put("sys/devices/system/node/node0/cpulist", "0-16\n");
-        let read = node(&tree.0);
-        assert_eq!((read.numa.len(), read.gpus.len()), (0, 8));
-        assert!(read.gpus.iter().all(|gpu| gpu.numa.is_none()));
-        // A CPU that is not online.
-        tree.put("sys/devices/system/node/node0/cpulist", "0-15,200\n");
-        assert_eq!(node(&tree.0).numa, []);
-        // A GPU at a node that is not there, or at none.
-        let tree = Tree::new("nowhere");
-        tree.cpus(8, 2);
-        tree.gpu(2, 0x10, 7, None);
-        tree.gpu(3, 0x20, -1, None);
-        let read = node(&tree.0);
-        assert_eq!(read.numa.len(), 2);
-        assert!(read.gpus.iter().all(|gpu| gpu.numa.is_none()));
-        // Offline CPUs have no topology, and are in no node.
-        let tree = Tree::new("offline");
-        tree.cpus(8, 2);
-        tree.put("sys/devices/system/cpu/online", "0-3,8-11\n");
-        tree.put("sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
-        tree.put("sys/devices/system/node/node1/cpulist", "\n");
-        let read = node(&tree.0);
-        assert_eq!((read.cores.len(), read.numa.len()), (4, 2));
-        // One core of two says otherwise.
-        tree.put("sys/devices/system/cpu/cpu1/topology/core_cpus_list", "0-1\n");
-        assert_eq!(node(&tree.0).cores, []);
-        assert_eq!(node(Path::new("/nowhere")), Node::default());
-    }
-
-    #[test]
-    fn very_many_cpus_are_read() {
-        let tree = Tree::new("many");
-        tree.cpus(256, 8);
-        let read = node(&tree.0);
-        assert_eq!((read.online.count(), read.cores.len(), read.numa.len()), (512, 256, 8));
-        // As many as the Linux kernel can be built for, without their topology.
-        tree.put("sys/devices/system/cpu/online", "0-8191\n");
-        tree.put("sys/devices/system/node/node7/cpulist", "224-255,480-8191\n");
-        let read = node(&tree.0);
-        assert_eq!((read.online.count(), read.cores.len(), read.numa.len()), (8192, 0, 8));
-    }
-
-    #[test]
-    fn a_process_and_its_threads_are_read() {
-        let tree = Tree::new("process");
-        let status = "Name:\tapp\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nMems_allowed_list:\t0-1\n";
-        tree.put("proc/9/status", status);
-        tree.put("proc/9/task/10/status", "Cpus_allowed_list:\t4\n");
-        let stat = format!("10 (a) R (b) S {} 4 0 0", vec!["0"; 35].join(" "));
-        tree.put("proc/9/task/10/stat", &stat);
-        tree.put("proc/9/cgroup", "0::/user.slice/docker-1\n");
-        tree.put("sys/fs/cgroup/user.slice/docker-1/cpu.max", "max 100000\n");
-        tree.put("sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n");
-        tree.put("sys/fs/cgroup/user.slice/cpuset.cpus.effective", "0-3\n");
-        tree.put("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
-        tree.put(
-            "proc/9/environ",
-            "SECRET=1\0ROCR_VISIBLE_DEVICES=3\0HIP_VISIBLE_DEVICES=\u{1b}[1m\0X\0",
-        );
-        let read = process(&tree.0, 9, &[10, 11], 5).unwrap();
-        assert_eq!(
-            (read.allowed.to_string(), read.memory.to_string()),
-            ("0-7".into(), "0-1".into())
-        );
-        let threads: Vec<_> = read
-            .threads
-            .iter()
-            .map(|one| (one.tid, one.allowed.to_string(), one.cpu))
-            .collect();
-        assert_eq!(threads, [(10, "4".to_owned(), Some(4))]);
-        assert_eq!((read.quota, read.is_contained), (Some(2.5), true));
-        assert_eq!(read.available.to_string(), "0-3");
-        assert_eq!(read.visible, [("ROCR_VISIBLE_DEVICES".to_owned(), "3".to_owned())]);
-        assert_eq!(process(&tree.0, 8, &[], 5), None);
-        // Version 1, with a path that leads outside.
-        tree.put("proc/9/cgroup", "4:cpu,cpuacct:/a/b\n3:cpu:/../../x\n");
-        tree.put("sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
-        tree.put("sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
-        tree.put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n");
-        tree.put("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-        let read = process(&tree.0, 9, &[], 5).unwrap();
-        assert_eq!((read.quota, read.available.is_empty()), (Some(0.5), true));
-        tree.put("proc/9/cgroup", "5:cpuset:/job\n");
-        tree.put("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,4\n");
-        assert_eq!(process(&tree.0, 9, &[], 5).unwrap().available.to_string(), "2,4");
-    }
-}
+mod machines;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(super) mod tree;

@@ -5,6 +5,7 @@
 
 use super::fdinfo::{self, Client};
 use super::gpu_metrics::{Running, Table};
+use super::network::Ports;
 use super::{Absent, Metric, Reading, Sample, text};
 use roctop_trace::gauge::device::location as location_of;
 use roctop_trace::item::Nanos;
@@ -22,6 +23,7 @@ const MAX_DESCRIPTORS: usize = 4096;
 pub struct Reader {
     root: PathBuf,
     gpus: Vec<Gpu>,
+    ports: Ports,
     processes: BTreeMap<(u32, u32), Before>,
 }
 
@@ -59,6 +61,7 @@ impl Reader {
                 .zip(0..)
                 .map(|(node, number)| Gpu::find(root, node, number))
                 .collect(),
+            ports: Ports::find(root),
             processes: BTreeMap::new(),
         }
     }
@@ -71,6 +74,7 @@ impl Reader {
     /// Reads everything: a sample for each GPU, and one for each of the processes `pids` on each GPU that it uses.
     pub fn read(&mut self, at: Nanos, pids: &[u32]) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.gpus.iter_mut().map(|gpu| gpu.read(at)).collect();
+        self.ports.read(&mut samples);
         for pid in pids {
             let clients = clients(&self.root, *pid);
             for gpu in &self.gpus {
@@ -190,7 +194,7 @@ impl Gpu {
             Ok(table) => table,
             Err(absent) => {
                 let all = Metric::ALL.iter().filter(|metric| metric.0 < Metric::PROCESS_VRAM.0);
-                for metric in all.filter(|metric| !metric.is_of_partitions()) {
+                for metric in all.filter(|metric| !metric.is_of_partitions() && !metric.is_of_network()) {
                     sample.put(*metric, Err(absent));
                 }
                 return;
@@ -314,11 +318,11 @@ fn peak(node: &Node) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// Growth of a count per ns.
-fn growth(now: Option<u64>, then: Option<u64>, passed: Option<u64>) -> Reading {
+/// Growth of a count per ns. One that went backwards was reset or has wrapped, and is read again.
+pub(super) fn growth(now: Option<u64>, then: Option<u64>, passed: Option<u64>) -> Reading {
     let now = now.ok_or(Absent::NoField)?;
     match (then, passed) {
-        (Some(then), Some(passed @ 1..)) => Ok(now.saturating_sub(then) as f64 / passed as f64),
+        (Some(then), Some(passed @ 1..)) if now >= then => Ok((now - then) as f64 / passed as f64),
         _ => Err(Absent::NotYet),
     }
 }

@@ -45,7 +45,9 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
         throttle: throttle_words(sample),
         link: link(sample),
         link_peak: link_peak(sample),
-        xgmi: reading(sum(sample), |rate| rate),
+        xgmi: reading(sum(sample, Metric::XGMI_READ, Metric::XGMI_WRITE), |rate| rate),
+        network: reading(sum(sample, Metric::NETWORK_RECEIVED, Metric::NETWORK_SENT), |rate| rate),
+        network_errors: number(Metric::NETWORK_ERRORS),
         partitions: partitions(sample),
         holders: holders(sample, all),
     }
@@ -98,8 +100,8 @@ fn partitions(sample: &Sample) -> Vec<Reading<f64>> {
     known.map(|one| reading(one.1, |percent| percent / 100.0)).collect()
 }
 
-fn sum(sample: &Sample) -> metric::Reading {
-    match (sample.get(Metric::XGMI_READ), sample.get(Metric::XGMI_WRITE)) {
+fn sum(sample: &Sample, one: Metric, other: Metric) -> metric::Reading {
+    match (sample.get(one), sample.get(other)) {
         (Ok(read), Ok(written)) => Ok(read + written),
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
         (Err(a), Err(b)) => Err(a.max(b).max(Absent::NoFile)),

@@ -132,6 +132,9 @@ metrics! {
     53 PARTITION_5_MEDIA "partition_5_media_busy" "partition 5 media engines busy" Percent
     54 PARTITION_6_MEDIA "partition_6_media_busy" "partition 6 media engines busy" Percent
     55 PARTITION_7_MEDIA "partition_7_media_busy" "partition 7 media engines busy" Percent
+    56 NETWORK_RECEIVED "network_received" "network received" BytesPerSecond
+    57 NETWORK_SENT "network_sent" "network sent" BytesPerSecond
+    58 NETWORK_ERRORS "network_errors" "network errors" Count
     64 PROCESS_VRAM "process_vram" "VRAM of the process" Bytes
     65 PROCESS_GTT "process_gtt" "GTT of the process" Bytes
     66 PROCESS_COMPUTE "process_compute" "compute engines, the process's share" Percent
@@ -145,6 +148,11 @@ impl Metric {
     /// Whether only partitioned GPUs have it.
     pub const fn is_of_partitions(self) -> bool {
         self.0 >= Self::PARTITIONS.0 && self.0 <= Self::PARTITION_7_MEDIA.0
+    }
+
+    /// Whether it is of the network's ports that are counted at a GPU.
+    pub const fn is_of_network(self) -> bool {
+        self.0 >= Self::NETWORK_RECEIVED.0 && self.0 <= Self::NETWORK_ERRORS.0
     }
 }
 
@@ -168,11 +176,13 @@ pub enum Absent {
     Unreadable = 7,
     /// This user may not read the file.
     Denied = 8,
+    /// There is no port of a network, or it has no such counter.
+    NoPort = 9,
 }
 
 impl Absent {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoFile,
         Self::NoField,
         Self::NotReported,
@@ -181,6 +191,7 @@ impl Absent {
         Self::Refused,
         Self::Unreadable,
         Self::Denied,
+        Self::NoPort,
     ];
 
     /// Reason as a phrase for the screen.
@@ -193,6 +204,7 @@ impl Absent {
             Self::UnknownLayout => "gpu_metrics has a layout that this release does not know",
             Self::Refused => "the driver refused to answer",
             Self::Unreadable => "the driver's answer is not a number",
+            Self::NoPort => "no port of InfiniBand, RoCE or Slingshot counts it at this GPU",
             Self::Denied => "this user may not read it; be in the groups render and video",
         }
     }

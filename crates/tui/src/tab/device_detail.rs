@@ -294,6 +294,24 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
         ],
     ];
     let mut lines: Vec<(String, Role)> = words.iter().map(|words| (words.join("   "), Role::Text)).collect();
+    let rate = |name: &str, rate: &Reading<f64>| {
+        let rate = rate
+            .as_ref()
+            .map_or_else(|_| units::MISSING.into(), |rate| units::bandwidth(*rate));
+        format!("{name} {rate}")
+    };
+    if device.network.is_ok() || device.network_errors.is_ok() {
+        let words = [
+            rate("xGMI", &device.xgmi),
+            rate("network", &device.network),
+            reading("network errors", &device.network_errors, 0, ""),
+        ];
+        let role = match device.network_errors {
+            Ok(errors) if errors > 0.0 => Role::Warn,
+            _ => Role::Text,
+        };
+        lines.push((words.join("   "), role));
+    }
     if device.partitions.len() > 1 {
         let busy = device.partitions.iter().enumerate();
         let busy = busy.map(|(number, busy)| reading(&number.to_string(), &share(busy), 1, " %"));

@@ -8,6 +8,7 @@ use crate::Size;
 use crate::theme::Role;
 use crate::widgets::canvas::{Canvas, left, top};
 use crate::widgets::table::{self, Scene, Table as _};
+use roctop_model::analysis::placement::Kind;
 use roctop_model::job::{JobValues, Quantity, RowKind};
 use roctop_trace::units;
 
@@ -57,6 +58,11 @@ fn presence(job: &JobValues) -> Vec<Part> {
             parts.push((format!("{count} {word}"), role));
         }
     }
+    for (kind, count) in Kind::ALL.iter().zip(totals.misplaced) {
+        if count > 0 {
+            parts.push((format!("{count} {}", kind.of_many()), Role::Warn));
+        }
+    }
     let [nodes, quiet, away] = totals.nodes;
     parts.push((units::counted(u64::from(nodes + quiet), "node", "nodes"), Role::Text));
     if quiet > 0 {
@@ -67,6 +73,10 @@ fn presence(job: &JobValues) -> Vec<Part> {
     }
     for (reason, count) in &totals.lost {
         parts.push((format!("{} lost: {}", units::count(*count), reason.phrase()), Role::Bad));
+    }
+    if totals.network_errors > 0 {
+        let text = units::counted(totals.network_errors, "network error", "network errors");
+        parts.push((text, Role::Bad));
     }
     if totals.refused > 0 {
         let text = units::counted(totals.refused, "report refused", "reports refused");
@@ -101,6 +111,10 @@ fn pace(job: &JobValues, scene: &Scene<'_>) -> Vec<Part> {
     let unknown = || (job.communicators.iter().any(|known| known.size > 1)).then(|| ("wait –".into(), Role::Muted));
     parts.extend(wait.or_else(unknown));
     parts.extend(share("transfer", totals.transfer));
+    let network = totals
+        .network
+        .map(|rate| (format!("network {}", units::bandwidth(rate)), Role::Text));
+    parts.extend(network);
     parts.extend(
         totals
             .power
@@ -160,6 +174,7 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         0
     };
     let (ranks, lists) = top(rest, rest.height - below);
+    let (remedy, ranks) = remedy(job, scene, ranks);
     table::panel::<JobRowTable>(
         canvas,
         ranks,
@@ -167,11 +182,40 @@ pub(crate) fn draw(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, size:
         Some(legend(job, scene, ranks.width.saturating_sub(18))),
         u8::MAX,
     );
+    let below = ranks.bottom();
+    for (y, (text, role)) in (below..).zip(remedy) {
+        canvas.say(ranks.x + 1, y, &text, ranks.width.saturating_sub(2), role);
+    }
     if below > 0 {
         let (collectives, alerts) = left(lists, lists.width / 5 * 3);
         table::panel::<JobCollectiveTable>(canvas, collectives, scene, None, u8::MAX);
         table::panel::<JobAlertTable>(canvas, alerts, scene, None, u8::MAX);
     }
+}
+
+/// What is wrong with where the selected rank runs and the line that mends it, in lines below the ranks; and what is left to these.
+/// The line is broken as a shell reads it, and has no lines where it does not fit.
+fn remedy(job: &JobValues, scene: &Scene<'_>, area: Rect) -> (Vec<Part>, Rect) {
+    let row = table::selected::<JobRowTable>(scene);
+    let mut found = row
+        .into_iter()
+        .flat_map(|row| job.members(row))
+        .flat_map(|rank| job.findings(*rank));
+    let Some((finding, line)) = found.next() else {
+        return (Vec::new(), area);
+    };
+    let room = usize::from(area.width.saturating_sub(2));
+    let mut parts = vec![(units::elide(&finding.text, room), Role::Warn)];
+    if let Some(line) = line {
+        let line: Vec<char> = format!("try: {line}").chars().collect();
+        parts.extend(line.chunks(room.max(1)).map(|part| (part.iter().collect(), Role::Text)));
+    }
+    let most = usize::from(area.height / 3);
+    if parts.len() > most {
+        parts.truncate(most.min(1));
+    }
+    let height = area.height - parts.len() as u16;
+    (parts, Rect { height, ..area })
 }
 
 /// What the cells show, in at most `width` columns: `step time by node, median 352 ms   ░▒▓ mean   · no report  ▾ lost`.

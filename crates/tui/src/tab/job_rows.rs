@@ -13,6 +13,7 @@ use crate::widgets::chart::LEVELS;
 use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth};
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::{Scene, Table};
+use roctop_model::analysis::placement::Kind;
 use roctop_model::job::{JobValues, Quantity, RankState, Row, RowKind};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_trace::units;
@@ -115,6 +116,41 @@ fn word(state: RankState) -> &'static str {
         RankState::Gone => "gone",
         RankState::Ended => "ended",
     }
+}
+
+/// What is wrong with where the ranks of a row run: its kinds, and how many ranks have one.
+fn misplaced(row: Row, scene: &Scene<'_>) -> (Vec<Kind>, usize) {
+    let Some(job) = job(scene) else {
+        return (Vec::new(), 0);
+    };
+    let mut kinds = Vec::new();
+    let has_one = |rank: &&u32| {
+        let before = kinds.len();
+        kinds.extend(job.findings(**rank).map(|(finding, _)| finding.kind));
+        kinds.len() > before
+    };
+    let count = job.members(row).iter().filter(has_one).count();
+    kinds.sort_unstable();
+    kinds.dedup();
+    (kinds, count)
+}
+
+/// A row's placement as text of its column.
+fn placement(row: Row, scene: &Scene<'_>) -> String {
+    let is_known = job(scene).is_some_and(|job| job.members(row).iter().any(|rank| job.is_placed(*rank)));
+    let (kinds, count) = misplaced(row, scene);
+    match (&kinds[..], row.count) {
+        ([], _) if is_known => String::new(),
+        ([], _) => units::MISSING.into(),
+        ([kind], 1) => kind.short().into(),
+        ([kind, ..], 1) => format!("{} +", kind.short()),
+        ([kind, ..], _) => format!("{count} {}", kind.short()),
+    }
+}
+
+/// Traffic and errors of the network ports of a row's GPUs.
+fn network(row: Row, scene: &Scene<'_>) -> (Option<f64>, u64) {
+    job(scene).map_or((None, 0), |job| job.network(job.members(row).iter().copied()))
 }
 
 /// What a cell shows.
@@ -258,6 +294,14 @@ impl Table for JobRowTable {
             }),
         },
         Column {
+            title: "PLACE ",
+            name: "Placement",
+            width: 9,
+            rank: 1,
+            worth: |row, scene| Worth::Text(placement(*row, scene)),
+            text: Shown::Left,
+        },
+        Column {
             title: "VALUE",
             name: "Value",
             width: 9,
@@ -299,6 +343,18 @@ impl Table for JobRowTable {
                 shown.unwrap_or_default()
             }),
         },
+        Column {
+            title: "NETWORK",
+            name: "Network_Bps",
+            width: 9,
+            rank: 3,
+            worth: |row, scene| Worth::number(network(*row, scene).0),
+            text: Shown::Own(|row, scene, _| match network(*row, scene) {
+                (Some(rate), errors) => format!("{}{}", if errors > 0 { "!" } else { "" }, units::bandwidth(rate)),
+                (None, _) => units::MISSING.into(),
+            }),
+        },
+        file("Network_Errors", |row, scene| Worth::whole(network(*row, scene).1)),
         file("Step_ns", |row, scene| {
             Worth::number(value(*row, scene, Quantity::Step))
         }),
@@ -336,6 +392,11 @@ impl Table for JobRowTable {
     fn heading(scene: &Scene<'_>, column: ColumnId) -> Heading {
         match column.name() {
             "Value" => Heading::Text(scene.ui.prefs.quantity.word().to_uppercase()),
+            // Only where something is wrong.
+            "Placement" if job(scene).is_none_or(|job| job.totals.misplaced.iter().all(|count| *count == 0)) => {
+                Heading::Absent
+            }
+            "Network_Bps" if job(scene).is_none_or(|job| job.totals.network.is_none()) => Heading::Absent,
             "Furthest_Rank" if kind(scene) != RowKind::Node => Heading::Absent,
             _ => Heading::Usual,
         }

@@ -4,12 +4,13 @@ use ratatui::layout::Rect;
 
 use crate::theme::Role;
 use crate::widgets::activity;
-use crate::widgets::canvas::Canvas;
+use crate::widgets::canvas::{Canvas, top};
 use crate::widgets::chart;
 use crate::widgets::history::{self, Amount, Scale};
 use crate::widgets::panes::tiles;
 use crate::widgets::table::Scene;
 use roctop_model::analysis::overhead::Overhead;
+use roctop_model::analysis::{Evidence, Rule};
 use roctop_model::gauges::{History, SECONDS};
 use roctop_model::snapshot::ProcessRow;
 use roctop_model::{Lane, LaneKey};
@@ -32,6 +33,7 @@ pub(super) fn draw(
 ) {
     let title = format!("pid {} {}", row.process.pid, row.process.command);
     let inner = canvas.frame(area, &title, &activity::words(scene.snap));
+    let inner = misplaced(canvas, inner, scene, row.process.id);
     let lines = (inner.height / MIN_ROWS).clamp(1, 2);
     let count = match lines * (inner.width / TILE_COLUMNS) {
         0 | 1 => 1,
@@ -49,6 +51,21 @@ pub(super) fn draw(
         memory(canvas, parts[2], scene, row);
         records(canvas, parts[3], scene, row, overhead);
     }
+}
+
+/// What is wrong with where it runs, and what mends it; what is left of the area. Nothing is said where that leaves no chart.
+fn misplaced(canvas: &mut Canvas<'_>, area: Rect, scene: &Scene<'_>, process: ProcessId) -> Rect {
+    let mut alerts = scene.snap.analysis().alerts.iter();
+    let found = alerts.find(|alert| alert.rule == Rule::Placement && alert.evidence == Evidence::Process(process));
+    let Some(alert) = found.filter(|_| area.height >= MIN_ROWS) else {
+        return area;
+    };
+    let (head, rest) = top(area, 2);
+    let room = head.width.saturating_sub(1);
+    for (y, (text, role)) in (head.y..).zip([(&alert.text, Role::Warn), (&alert.why, Role::Text)]) {
+        canvas.say(head.x + 1, y, &units::elide(text, room.into()), room, role);
+    }
+    rest
 }
 
 /// How many of its GPUs were busy.

@@ -178,10 +178,10 @@ pub struct Sums {
     pub clock: Option<f64>,
     /// Median power, W.
     pub power: Option<f64>,
+    /// Where each of its processes ran, if that was read.
+    pub placement: Vec<String>,
     /// Number of steps that were cut off as warm-up.
     pub warm_up: u64,
-    /// What is wrong with the placement of processes.
-    pub placement: Vec<String>,
 }
 
 /// The warm-up of a run.
@@ -344,11 +344,8 @@ impl Sums {
             gpus: gpus(whole),
             clock: gauge(whole, GaugeKind::Clock),
             power: gauge(whole, GaugeKind::Power),
+            placement: placement::lines(&placement::places(whole)),
             warm_up: warm_up as u64,
-            placement: placement::verdicts(&placement::places(whole))
-                .iter()
-                .map(|verdict| verdict.kind.word().to_owned())
-                .collect(),
         }
     }
 

@@ -91,30 +91,86 @@ fn code_and_clock_are_named_beside_a_change() {
 }
 
 #[test]
-fn power_and_placement_are_named_where_they_differ() {
-    let with = |power: f64, wrong: &[usize]| {
+fn power_is_named_where_it_is_known() {
+    let with = |power: f64| {
         let mut side = side(&USUAL);
-        for (at, run) in side.runs.iter_mut().enumerate() {
+        for run in &mut side.runs {
             run.power = Some(power);
-            if wrong.contains(&at) {
-                // Two ranks of a run are one run.
-                run.placement = vec!["far from its GPU".into(); 2];
-            }
         }
         side
     };
-    let head = |before: &Side, after: &Side| {
-        let mut out = Vec::new();
+    let (before, after) = (with(200.0), with(150.0));
+    let mut out = Vec::new();
+    let found = compare(&before, &after).unwrap();
+    write(Format::Table, [&before, &after], Ok(&found), None, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("power: 200 W before, 150 W after\n"), "{text}");
+}
+
+#[test]
+fn another_placement_is_named_beside_what_is_slower() {
+    let placed = |mut side: Side, words: &[&str]| {
+        for (run, words) in side.runs.iter_mut().zip(words) {
+            run.placement = vec![(*words).into()];
+        }
+        side
+    };
+    let slow: Vec<f64> = USUAL.iter().map(|mean| mean * 1.05).collect();
+    let (near, far) = (
+        ["CPUs 0 at NUMA node 0, GPU 0 at NUMA node 0"; 7],
+        ["CPUs 9 at NUMA node 1, GPU 0 at NUMA node 0"; 7],
+    );
+    let text = |before: &Side, after: &Side, format| {
         let found = compare(before, after).unwrap();
-        write(Format::Table, [before, after], Ok(&found), None, &mut out).unwrap();
+        let mut out = Vec::new();
+        write(format, [before, after], Ok(&found), None, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let text = head(&with(200.0, &[]), &with(150.0, &[1, 4]));
-    assert!(text.contains("power: 200 W before, 150 W after\n"), "{text}");
-    let differ = "placement differs: before: nothing wrong; after: far from its GPU in 2 of 7 runs\n";
-    assert!(text.contains(differ), "{text}");
-    let same = with(200.0, &[3]);
-    assert!(!head(&same, &same).contains("placement"));
+    let before = placed(side(&USUAL), &near);
+    let after = placed(side(&slow), &far);
+    for format in [Format::Table, Format::Md] {
+        let text = text(&before, &after, format);
+        assert!(
+            text.contains(&format!("placement differs: {} before, {} after", near[0], far[0])),
+            "{text}"
+        );
+        assert_eq!(
+            text.matches("the placement differs, which may be why").count(),
+            1,
+            "{text}"
+        );
+    }
+    let json: serde_json::Value = serde_json::from_str(&text(&before, &after, Format::Json)).unwrap();
+    assert_eq!(
+        (&json["before"]["placement"], &json["after"]["placement"]),
+        (&near[0].into(), &far[0].into())
+    );
+    assert!(text(&before, &after, Format::Junit).contains("the placement differs"));
+    // Alike, and not slower.
+    let same = text(&before, &placed(side(&slow), &near), Format::Table);
+    assert!(
+        same.contains(&format!("placement: {}\n", near[0])) && !same.contains("placement differs"),
+        "{same}"
+    );
+    let well = text(&before, &placed(side(&USUAL), &far), Format::Table);
+    assert!(
+        well.contains("placement differs") && !well.contains("may be why"),
+        "{well}"
+    );
+    // One run of them ran there before, too.
+    let mut mixed = near;
+    mixed[0] = far[0];
+    let mixed = text(&placed(side(&USUAL), &mixed), &after, Format::Table);
+    assert!(!mixed.contains("placement differs"), "{mixed}");
+    // A baseline of an earlier release has none, and some runs were too short to be read.
+    let old = text(&side(&USUAL), &placed(side(&slow), &near[..3]), Format::Table);
+    assert!(
+        old.contains(&format!(
+            "placement: {} in 3 of 7 runs after, not known before",
+            near[0]
+        )),
+        "{old}"
+    );
 }
 
 #[test]
@@ -137,6 +193,7 @@ fn few_runs_and_another_gpu_have_no_verdict() {
 fn a_baseline_comes_back_and_a_bad_one_is_refused() {
     let mut before = side(&USUAL);
     before.environment.put("ROCm", Some("7.2.4".into()));
+    before.runs[0].placement = vec!["CPUs 0-3".into()];
     let mut text = Vec::new();
     baseline::write(&before, &mut text).unwrap();
     assert_eq!(baseline::read(&mut &*text).unwrap(), before);
@@ -348,7 +405,7 @@ impl Drawn {
 #[ignore = "needs recorded runs: .ci/long"]
 fn recorded_runs_of_one_program_alarm_in_one_per_cent_at_most() {
     let Some(mut drawn) = Drawn::new() else { return };
-    let mut by_row = std::collections::BTreeMap::new();
+    let mut by_row = BTreeMap::new();
     let all = 2000;
     let mut alarms = 0;
     for _ in 0..all {

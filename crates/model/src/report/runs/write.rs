@@ -55,6 +55,9 @@ pub fn write(
 /// Writes the medians of one side: there is nothing to compare them with.
 pub fn write_runs(side: &Side, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", units::counted(side.runs.len() as u64, "run", "runs"))?;
+    if let Some(placement) = side.placement() {
+        writeln!(out, "placement: {}", line(&placement))?;
+    }
     writeln!(out, "\n{:>11} {:>21} {:<10} NAME", "MEDIAN", "95 %", "KIND")?;
     for (kind, name) in side.names().into_iter().filter(|row| row.0 != Kind::Api) {
         let Some(values) = side.values(kind, name) else {
@@ -158,11 +161,7 @@ impl Report<'_> {
         if let Some((old, new)) = self.before.power().zip(self.after.power()) {
             lines.push(format!("power: {old:.0} W before, {new:.0} W after"));
         }
-        let places = [self.before, self.after].map(Side::placement);
-        if places[0] != places[1] {
-            let [before, after] = places;
-            lines.push(format!("placement differs: before: {before}; after: {after}"));
-        }
+        lines.extend(self.placement());
         let differences = self.before.environment.differences(&self.after.environment);
         lines.extend(
             differences
@@ -181,6 +180,31 @@ impl Report<'_> {
         }
         lines.extend(self.failed.unwrap_or_default().iter().cloned());
         lines
+    }
+
+    /// Whether no run after ran where one before did.
+    fn is_elsewhere(&self) -> bool {
+        let (before, after) = (self.before.placements(), self.after.placements());
+        !before.is_empty() && !after.is_empty() && !after.keys().any(|words| before.contains_key(words))
+    }
+
+    /// Where the processes ran: on both sides, if that differs.
+    fn placement(&self) -> Option<String> {
+        let after = self.after.placement()?;
+        Some(match self.before.placement() {
+            Some(before) if self.is_elsewhere() => format!("placement differs: {before} before, {after} after"),
+            Some(_) => format!("placement: {after}"),
+            None => format!("placement: {after} after, not known before"),
+        })
+    }
+
+    /// Lines below a row: below one that is slower also that the processes ran elsewhere.
+    fn remarks(&self, row: &Compared) -> Vec<String> {
+        let mut remarks = row.remarks();
+        if row.change.verdict == Verdict::Worse && self.is_elsewhere() {
+            remarks.push("the placement differs, which may be why".into());
+        }
+        remarks
     }
 
     fn rows(&self) -> &[Compared] {
@@ -221,7 +245,7 @@ impl Report<'_> {
                 row.kind.word(),
                 line(&row.name)
             )?;
-            for remark in row.remarks() {
+            for remark in self.remarks(row) {
                 writeln!(out, "{:>10} {remark}", "")?;
             }
         }
@@ -252,7 +276,7 @@ impl Report<'_> {
                 Compared::side(row.before.as_ref()),
                 Compared::side(row.after.as_ref()),
                 row.percent(),
-                text(&row.remarks().join("; "))
+                text(&self.remarks(row).join("; "))
             )?;
         }
         writeln!(out, "\n{}", Self::rule())
@@ -322,7 +346,7 @@ impl Report<'_> {
         for row in rows {
             let begin = case(row.kind.word(), &row.name);
             if fails(&row) {
-                let message = row.remarks().join("; ");
+                let message = self.remarks(row).join("; ");
                 writeln!(out, "{begin}<failure message=\"{}\"/></testcase>", xml(&message))?;
             } else if is_skipped(&row) {
                 writeln!(out, "{begin}<skipped message=\"{}\"/></testcase>", row.word())?;
