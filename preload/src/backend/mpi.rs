@@ -19,6 +19,7 @@ use std::ffi::{CStr, c_void};
 /// Starts, when this library is loaded.
 pub(super) fn at_load() {
     if config().is_some_and(|config| config.has_mpi) {
+        communicators::at_load();
         imports::at_load(real::is_preloaded());
     }
 }

@@ -51,6 +51,8 @@ static PLACE: [Place; PLACES] = [const {
 
 /// Number of the last communicator.
 static LAST: AtomicU64 = AtomicU64::new(SELF as u64);
+/// Identity of the world.
+static WORLD_IDENTITY: AtomicU64 = AtomicU64::new(0);
 /// 1 if another job's world may have the same identity.
 static IS_AMBIGUOUS: AtomicU64 = AtomicU64::new(0);
 
@@ -209,7 +211,7 @@ fn identified(family: Family, word: u64) -> Option<&'static Place> {
     let handle = family.handle(word);
     let place = find(handle).or_else(|| {
         (predefined(handle) == Some(0))
-            .then(|| claim(handle, world()))
+            .then(|| claim(handle, WORLD_IDENTITY.load(Ordering::Relaxed)))
             .flatten()
     });
     place.filter(|place| place.identity.load(Ordering::Relaxed) != 0)
@@ -266,10 +268,8 @@ const JOBS: [&[&str]; 4] = [
 /// What MPICH's launcher sets. It names no job, and its ranks inherit the names of the one that it is started in.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Identity of the world.
-#[cold]
-fn world() -> u64 {
-    let _errno = Errno::keep();
+/// Names the world. When this library is loaded: later, threads may change the environment.
+pub(super) fn at_load() {
     let variable = |name: &&str| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
     let is_named = std::env::var_os(HYDRA).is_none();
     let job = JOBS.iter().filter(|_| is_named).find_map(|names| {
@@ -285,5 +285,6 @@ fn world() -> u64 {
     if named.is_none() {
         IS_AMBIGUOUS.store(1, Ordering::Relaxed);
     }
-    named.unwrap_or_else(|| hash(1, b"world")).max(1)
+    let identity = named.unwrap_or_else(|| hash(1, b"world")).max(1);
+    WORLD_IDENTITY.store(identity, Ordering::Relaxed);
 }
