@@ -1,7 +1,7 @@
 //! What a run adds up to: a few numbers a kernel, copy, range, collective, function and cause of idle time.
 
-use crate::analysis::placement;
 use crate::analysis::steps::Source;
+use crate::analysis::{Cause, placement};
 use crate::gauges::GaugeKind;
 use crate::report::comparison::codes;
 use crate::report::runs::statistics::median;
@@ -337,7 +337,12 @@ impl Sums {
             add(Kind::Collective, name, Row::of_total(row.count, row.transfer));
         }
         for part in whole.analysis().whole.iter().flat_map(|usage| &usage.verdict.parts) {
-            add(Kind::Idle, part.cause.words(whole), Row::of_total(1, part.nanos));
+            // Which rank is late may differ between runs.
+            let cause = match part.cause {
+                Cause::Rank(function, _) => Cause::Mpi(function),
+                cause => cause,
+            };
+            add(Kind::Idle, cause.words(whole), Row::of_total(1, part.nanos));
         }
         Self {
             rows,
