@@ -14,7 +14,7 @@ use roctop_ring::arguments::Arguments;
 use roctop_ring::layout::{counter, entry, open_range};
 use roctop_ring::record::{
     Allocation, ApiCall, CallCopy, Communication, Copy, CounterInstances, CounterValue, Dispatch, Domain, Head, Marker,
-    PAYLOAD_WORDS, Scratch, Switch, Transfer, flag, totals_index,
+    PAYLOAD_WORDS, Scratch, Switch, Transfer, communicator, flag, totals_index,
 };
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
@@ -336,6 +336,19 @@ pub fn communication(thread: &Thread, domain: Domain, record: &Communication) {
         process.calibrate_when_due(record.start);
     }
     thread.push(Communication::head(0, domain), &record.payload());
+}
+
+/// A call that was announced as communicating has failed: it takes no part.
+#[cold]
+pub fn withdraw(call: &Call) {
+    let withdrawn = Communication {
+        op: communicator::WITHDRAWN,
+        start: call.start,
+        correlation: call.correlation,
+        peer: -1,
+        ..Communication::default()
+    };
+    communication(call.thread, call.domain, &withdrawn);
 }
 
 /// Memory was allocated, mapped or freed.

@@ -354,14 +354,7 @@ pub(super) fn failed(communication: &Communication, call: &Call, status: i32, fe
     if let Some(count) = count {
         let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| known.checked_sub(1));
     }
-    let withdrawn = record::Communication {
-        op: communicator::WITHDRAWN,
-        start: call.start,
-        correlation: call.correlation,
-        peer: -1,
-        ..record::Communication::default()
-    };
-    collector::communication(call.thread, Domain::RCCL, &withdrawn);
+    collector::withdraw(call);
 }
 
 /// A call that creates communicators returned, successfully or to continue in the background.

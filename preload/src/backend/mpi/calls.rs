@@ -17,7 +17,7 @@ use crate::{clock, control, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
 use roctop_ring::record::mpi::{FIRST_COLLECTIVE, NO_RANK, ROOT, UNKNOWN};
-use roctop_ring::record::{self, Domain, MpiCall, communicator};
+use roctop_ring::record::{self, Domain, MpiCall};
 use roctop_ring::session::wanted;
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::c_void;
@@ -154,14 +154,7 @@ fn announce(frame: &Frame, function: &Function, call: &Call, number: &Numbered) 
 fn withdraw(call: &Call, collective: &Collective) {
     collective.number.withdraw();
     if collective.is_announced {
-        let withdrawn = record::Communication {
-            op: communicator::WITHDRAWN,
-            start: call.start,
-            correlation: call.correlation,
-            peer: -1,
-            ..record::Communication::default()
-        };
-        collector::communication(call.thread, Domain::MPI, &withdrawn);
+        collector::withdraw(call);
     }
 }
 
