@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long roctop waits for the sender of a signal to send it to the program, too.
 const TO_BOTH: Duration = Duration::from_millis(100);
-/// How long it waits for a sender that has run since: on a busy machine one is interrupted between the two.
+/// How long roctop waits for a sender that is still running: on a busy machine, another process may interrupt it
+/// between the two.
 const TO_BOTH_AT_MOST: Duration = Duration::from_secs(2);
 /// How soon roctop looks at a running sender again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 const IMPLEMENTATIONS: [(&str, &str); 2] = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
 const RANKS: usize = 4;
 
-/// Calls `act` for each implementation that is there, with a place that has the program.
+/// Calls `act` for each installed implementation, with a directory that has the program.
 fn each(test: &str, act: impl Fn(&Ranks)) {
     for (compiler, launcher) in IMPLEMENTATIONS {
         if Command::new(compiler).arg("--version").output().is_err() {
@@ -274,7 +274,7 @@ fn check_threshold(ranks: &Ranks, recordings: &[&str]) {
     assert!(text.contains("in MPI_Allreduce of comm 0"), "{text}");
 }
 
-/// Each rank is recorded by a roctop of its own, and the recordings are opened together.
+/// Each rank has its own roctop, and the recordings are opened together.
 #[test]
 fn recordings_of_ranks_are_matched_when_they_are_read_together() {
     each("together", |ranks| {
