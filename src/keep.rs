@@ -5,6 +5,7 @@ pub mod health;
 pub mod memory;
 pub mod request;
 
+use crate::clocks::boottime;
 use crate::item::Nanos;
 use crate::log;
 use crate::model::trigger::{Answer, Condition, Fired, Limits, Schedule, Watch};
@@ -146,7 +147,8 @@ impl Keeper {
         (&mut self.hold, &mut self.watch)
     }
 
-    /// Acts on what came since the last call.
+    /// Acts on what came since the last call: a part of a poll, maybe. Who asks by hand asks now, which may be long after the
+    /// last whole poll.
     pub(crate) fn act(&mut self) {
         self.take_written();
         let now = self.hold.now();
@@ -163,12 +165,12 @@ impl Keeper {
         let signals = self.signals.load(Ordering::Relaxed);
         if signals > self.signals_seen {
             self.signals_seen = signals;
-            self.cause(now, Cause::Signal);
+            self.cause(boottime(), Cause::Signal);
         }
         let request = self.session.as_ref().map_or(0, SessionDir::keep_request);
         if request != self.request {
             self.request = request;
-            self.cause(now, Cause::Request(request));
+            self.cause(boottime(), Cause::Request(request));
         }
         if self.hold.has_failed() {
             self.schedule.ends();

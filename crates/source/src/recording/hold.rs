@@ -161,6 +161,8 @@ pub struct Hold {
     open: BTreeMap<u32, u64>,
     alive: Arc<AtomicU64>,
     now: Nanos,
+    /// Everything since this time is held: the time of the first poll, until a block is dropped.
+    whole_since: Nanos,
     /// Time of the first poll.
     since: Nanos,
     flushed: Nanos,
@@ -183,6 +185,7 @@ impl Hold {
             open: BTreeMap::new(),
             alive: Arc::default(),
             now: 0,
+            whole_since: 0,
             since: 0,
             flushed: 0,
             cut: None,
@@ -243,9 +246,15 @@ impl Hold {
 
     /// The stretch of time of a recording that begins now; `None` if everything since the first poll is held.
     fn stretch(&self) -> Option<Span> {
-        let oldest = self.blocks.front().map_or(self.now, |block| block.from);
-        let begin = oldest.max(self.now.saturating_sub(self.keep));
+        let begin = self.whole_since.max(self.now.saturating_sub(self.keep));
         (begin > self.since).then_some(Span { begin, end: Nanos::MAX })
+    }
+
+    /// Removes the oldest block.
+    fn drop_oldest(&mut self) -> Option<Arc<Block>> {
+        let dropped = self.blocks.pop_front();
+        self.whole_since = self.blocks.front().map_or(self.now, |block| block.from);
+        dropped
     }
 
     /// Ends the recording; its thread writes the rest. `trigger` replaces the one with which it began.
@@ -364,10 +373,10 @@ impl Hold {
             .front()
             .is_some_and(|block| is_old(block) && !self.may_have_launched(block))
         {
-            self.blocks.pop_front();
+            self.drop_oldest();
         }
         while self.bytes() > self.max_bytes {
-            let dropped = self.blocks.pop_front();
+            let dropped = self.drop_oldest();
             if !dropped.as_ref().is_some_and(is_old) {
                 self.cut = Some(self.now);
             }
@@ -517,7 +526,7 @@ impl RawSink for Hold {
             Raw::Now(at) => {
                 if self.now == 0 {
                     // Nothing is older than the first poll.
-                    (self.since, self.flushed) = (*at, *at);
+                    (self.whole_since, self.since, self.flushed) = (*at, *at, *at);
                 }
                 self.now = self.now.max(*at);
                 if self.now.saturating_sub(self.flushed) >= MAX_BLOCK_AGE {
@@ -562,7 +571,8 @@ impl Stretched {
     /// Whether a block belongs to the stretch as it is; records that are to be written instead, or also, are in `passed`.
     fn take(&mut self, block: &Block) -> bool {
         let is_latest = matches!(block.kind, Kind::COUNTERS | Kind::OPEN | Kind::ENDED);
-        let is_before = block.at <= self.begin && !is_latest && block.kind != Kind::RECORDS;
+        // What was read in the same poll is not before it.
+        let is_before = block.at < self.begin && !is_latest && block.kind != Kind::RECORDS;
         if is_before || self.beginning.is_none() {
             return !is_before;
         }
@@ -778,6 +788,59 @@ mod tests {
         let (first, last) = (found.0[0], *found.0.last().unwrap());
         assert!((770..=800).contains(&first), "{first}");
         assert!(found.0.iter().copied().eq(first..=1100), "{first} to {last}");
+    }
+
+    /// Texts and facts of a recording.
+    #[derive(Default)]
+    struct Names(Vec<u32>, usize);
+
+    impl RawSink for Names {
+        fn take(&mut self, _: ProcessId, raw: &Raw<'_>) {
+            match raw {
+                Raw::Text(id, _) => self.0.push(*id),
+                Raw::Fact(_) => self.1 += 1,
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_are_read_while_a_recording_begins_are_in_it() {
+        // Everything is held, or what is older than a second is not.
+        for (number, keep, polls) in [(0, 60 * SECOND, 2), (1, SECOND, 2), (2, SECOND, 9)] {
+            let path = std::env::temp_dir().join(format!("roctop-names-{}-{number}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            let process = ProcessId(0);
+            let mut hold = Hold::new(keep, 64 << 20);
+            for poll in 1..=polls {
+                hold.take(process, &Raw::Now(poll * SECOND));
+            }
+            // A poll of many records comes in parts: the recording begins between two.
+            let name = |hold: &mut Hold, id| {
+                hold.take(process, &Raw::Text(id, b"gemm"));
+                hold.take(process, &Raw::Fact(&[[1; 8]]));
+                hold.take(process, &Raw::Open(&roctop_ring::reader::OpenWork::default()));
+            };
+            hold.take(process, &Raw::Header(&Header::default()));
+            name(&mut hold, 1);
+            hold.begin(Destination {
+                path: path.clone(),
+                command: Vec::new(),
+                origin: Origin::default(),
+                trigger: Trigger::default(),
+            })
+            .unwrap();
+            name(&mut hold, 2);
+            hold.take(process, &Raw::Now((polls + 1) * SECOND));
+            hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
+            let mut names = Names::default();
+            super::super::Recording::open(&path)
+                .unwrap()
+                .deliver(&mut names)
+                .unwrap();
+            std::fs::remove_dir_all(&path).unwrap();
+            assert_eq!((names.0, names.1), (vec![1, 2], 2), "{keep} {polls}");
+        }
     }
 
     /// Begins of calls and ends of kernels of a recording, by the call's number.
