@@ -16,6 +16,30 @@ const BEGIN: u64 = 1;
 /// Flag of a packet from which on names have new numbers.
 const IS_CLEARED: u64 = 1;
 
+/// Categories of all work of a GPU: rocprof-sys groups it by stream if it is not asked for queues, and its older versions (omnitrace) have one
+/// category. Source: `perfetto_processor.cpp` and `roctracer.cpp` of rocprofiler-systems.
+const OF_GPU: [&str; 2] = ["rocm_hip_stream", "device_hip"];
+/// Names in them that are no kernels', or their beginnings. Source: the operation names of rocprofiler-sdk and of HIP's commands.
+const NO_KERNELS: [&str; 11] = [
+    "MEMORY_COPY_",
+    "SCRATCH_MEMORY_",
+    "HOST_TO_",
+    "DEVICE_TO_",
+    "CopyHostTo",
+    "CopyDeviceTo",
+    "FillBuffer",
+    "Marker",
+    "Barrier",
+    "hipMemcpy",
+    "hipMemset",
+];
+
+/// Whether a slice is a kernel's.
+fn is_kernel(category: &str, name: &str) -> bool {
+    let is_other = || NO_KERNELS.iter().any(|other| name.starts_with(other));
+    category.contains("kernel_dispatch") || OF_GPU.contains(&category) && !is_other()
+}
+
 /// Value of a field.
 enum Value<'b> {
     Number(u64),
@@ -168,11 +192,11 @@ impl Known {
         if kind != BEGIN {
             return;
         }
-        if category.contains("kernel_dispatch") {
+        if is_kernel(&category, &name) {
             let name = tally.name(&name);
             // The ids of flows are those of the whole trace.
             tally.kernel(name, [time as i64; 2], Some(0), flow);
-        } else if category.contains("hip") {
+        } else if category.contains("hip") && !OF_GPU.contains(&category.as_str()) {
             tally.call(&name, (0, track), time as i64, flow);
         } else if category.contains("hsa") && flow.is_some() {
             tally.has_arrows_of_hsa();
@@ -224,6 +248,61 @@ pub(crate) fn read(mut input: impl BufRead, tally: &mut Tally) -> Result<bool, E
             Ok(false) => return Ok(false),
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(true),
             Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(out: &mut Vec<u8>, field: u8, value: &[u8]) {
+        // Fields above 15 have two bytes of tag.
+        match field {
+            0..16 => out.push(field << 3 | 2),
+            _ => out.extend([field << 3 & 0x7f | 0x82, field >> 4]),
+        }
+        out.push(value.len() as u8);
+        out.extend(value);
+    }
+
+    /// A packet with the begin of a slice.
+    fn slice(category: &str, name: &str, flow: u64) -> Vec<u8> {
+        let mut event = vec![9 << 3, 1];
+        put(&mut event, 22, category.as_bytes());
+        put(&mut event, 23, name.as_bytes());
+        put(&mut event, 47, &flow.to_le_bytes());
+        let mut packet = vec![8 << 3, 7];
+        put(&mut packet, 11, &event);
+        let mut out = vec![PACKET as u8, packet.len() as u8];
+        out.extend(packet);
+        out
+    }
+
+    #[test]
+    fn kernels_of_rocprof_sys_are_found_by_queue_and_by_stream() {
+        for (of_call, of_gpu, copy) in [
+            ("rocm_hip_api", "rocm_kernel_dispatch", "MEMORY_COPY_HOST_TO_DEVICE"),
+            ("rocm_hip_api", "rocm_hip_stream", "MEMORY_COPY_HOST_TO_DEVICE"),
+            ("rocm_hip", "device_hip", "CopyHostToDevice"),
+        ] {
+            let of_copy = of_gpu.replace("kernel_dispatch", "memory_copy");
+            let trace = [
+                slice(of_call, "hipLaunchKernel", 1),
+                slice(of_gpu, "gemm", 1),
+                slice(of_call, "hipLaunchKernel", 2),
+                slice(of_call, "hipMemcpyAsync", 3),
+                slice(&of_copy, copy, 3),
+            ];
+            let mut tally = Tally::default();
+            assert!(!read(&trace.concat()[..], &mut tally).unwrap());
+            assert_eq!(
+                tally.by_name().into_iter().collect::<Vec<_>>(),
+                [("gemm", 1)],
+                "{of_gpu}"
+            );
+            assert_eq!(tally.launch_calls, 2);
+            assert_eq!(tally.launches_without_kernel().unwrap().0, 1, "{of_gpu}");
         }
     }
 }
