@@ -5,7 +5,7 @@ use std::fs;
 
 /// Waits for orphans.
 pub(super) struct Orphans {
-    /// Processes that roctop started before: others wait for these.
+    /// Processes that roctop has started: others wait for these.
     own: Vec<i32>,
     /// roctop's name; those that it starts later have it, too.
     name: String,
@@ -21,6 +21,11 @@ impl Default for Orphans {
 }
 
 impl Orphans {
+    /// Leaves a process to another that waits for it.
+    pub(super) fn leave(&mut self, pid: u32) {
+        self.own.extend(i32::try_from(pid));
+    }
+
     /// Waits for those that have ended.
     pub(super) fn reap(&self) {
         for pid in children() {

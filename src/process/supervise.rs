@@ -162,7 +162,12 @@ pub fn run_to_end(
     // These come from before the program, which did not get them.
     let early = signals.read();
     let name = command.get_program().to_owned();
+    // From its first moment on, the program may leave processes without a parent.
+    let mut orphans = (std::process::id() == 1).then(Orphans::default);
     let mut child = roctop_signals::spawn(&mut command).map_err(|error| NotStarted::refused(&name, &error))?;
+    if let Some(orphans) = &mut orphans {
+        orphans.leave(child.id());
+    }
     started(child.id());
     let mut passing = Passing {
         pid: child.id() as i32,
@@ -176,7 +181,6 @@ pub fn run_to_end(
     for caught in early {
         passing.arrived(caught, Instant::now(), true);
     }
-    let orphans = (std::process::id() == 1).then(Orphans::default);
     let status = passing.until_end(&mut child, &mut signals, orphans.as_ref())?;
     Ok((status, signals))
 }

@@ -81,11 +81,15 @@ fn watch(job: &Job, network: &Network) {
 fn wait_for_root(job: &mut Job) {
     let jobs = job.state().join("roctop/jobs");
     wait_for("the root's address", || {
-        let mut known = fs::read_dir(&jobs).into_iter().flatten().flatten();
-        known.any(|entry| entry.path().join("root").exists())
+        let known = fs::read_dir(&jobs).into_iter().flatten().flatten();
+        let ready = known.filter(|entry| entry.path().join("root").exists());
+        let mut names = ready.filter_map(|entry| entry.file_name().into_string().ok());
+        // A directory gets its name when it is whole.
+        names
+            .find(|name| !name.starts_with('.'))
+            .inspect(|name| job.name.clone_from(name))
+            .is_some()
     });
-    let entry = fs::read_dir(&jobs).unwrap().next().unwrap().unwrap();
-    job.name = entry.file_name().into_string().unwrap();
 }
 
 /// Starts two ranks on each node, with the variables that Open MPI sets.
