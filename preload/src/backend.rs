@@ -12,6 +12,8 @@ pub mod roctracer;
 pub mod roctx;
 pub mod sdk;
 mod unload;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod weak;
 
 /// Takes completed GPU work that nobody has recorded; called at the end of the process, before `exit` and in the
 /// destructor.

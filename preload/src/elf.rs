@@ -43,7 +43,8 @@ struct Relocation {
     addend: i64,
 }
 
-/// Types of relocation that are entries of import tables (x86-64).
+/// Types of relocation that are entries of import tables, and of pointers in data (x86-64).
+const POINTER: u32 = 1;
 const GLOB_DAT: u32 = 6;
 const JUMP_SLOT: u32 = 7;
 
@@ -132,7 +133,7 @@ pub(crate) struct Object {
     dynamic: *const Dynamic,
 }
 
-/// An entry of a library's import table: its place, and the name of what it refers to.
+/// An entry of a library's import table, or a pointer in its data: its place, and the name of what it refers to.
 pub(crate) struct Import<'a> {
     /// Where the address is.
     pub(crate) place: u64,
@@ -140,6 +141,8 @@ pub(crate) struct Import<'a> {
     pub(crate) name: &'a CStr,
     /// Whether nothing need define it.
     pub(crate) is_weak: bool,
+    /// Whether it is a pointer in data.
+    pub(crate) is_data: bool,
 }
 
 impl Object {
@@ -162,7 +165,7 @@ impl Object {
         self.dynamic as u64
     }
 
-    /// Passes the entries of the import tables that refer to other libraries' names with one of these starts.
+    /// Passes the entries of the import tables, and the pointers in data, that refer to other libraries' names with one of these starts.
     pub(crate) fn imports(&self, starts: &[&[u8]], mut visit: impl FnMut(&Import<'_>)) {
         let (Some(symbols), Some(strings)) = (self.table(SYMBOLS), self.table(STRINGS)) else {
             return;
@@ -180,7 +183,7 @@ impl Object {
             for at in skipped..bytes as usize / size_of::<Relocation>() {
                 // SAFETY: the dynamic section says that the table has this many entries.
                 let relocation = unsafe { *(table as *const Relocation).add(at) };
-                if !matches!(relocation.info as u32, GLOB_DAT | JUMP_SLOT) {
+                if !matches!(relocation.info as u32, POINTER | GLOB_DAT | JUMP_SLOT) {
                     continue;
                 }
                 // SAFETY: the relocation's symbol is in the table.
@@ -195,6 +198,7 @@ impl Object {
                         place: self.base.wrapping_add(relocation.offset),
                         name,
                         is_weak: symbol.info >> 4 == WEAK,
+                        is_data: relocation.info as u32 == POINTER,
                     });
                 }
             }

@@ -28,6 +28,10 @@ extern "C" fn load() {
         if let Some(next) = real::next(c"_exit") {
             NEXT_EXIT.store(next as u64, Ordering::Release);
         }
+        #[cfg(target_arch = "x86_64")]
+        if real::is_preloaded() {
+            backend::weak::at_load();
+        }
         if config::config().is_none() {
             state::switch_off();
         } else {

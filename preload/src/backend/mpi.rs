@@ -9,7 +9,7 @@ mod calls;
 mod communicators;
 mod family;
 mod functions;
-mod imports;
+pub(super) mod imports;
 
 use crate::config::config;
 use crate::guard::{Errno, wall};

@@ -214,7 +214,12 @@ const ASKS: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+int hipGetDeviceCount(int *) __attribute__((weak));
+int ncclGetVersion(int *) __attribute__((weak));
+int of_library(void);
+static int (*volatile pointer)(int *) = hipGetDeviceCount;
 int main(void) {
+  printf("weak: %d %d %d %d\n", hipGetDeviceCount != NULL, ncclGetVersion != NULL, pointer != NULL, of_library());
   const char *names[] = {"hipInit", "hipMalloc", "ncclCommInitAll", "__hipRegisterFatBinary"};
   void *program = dlopen(NULL, RTLD_LAZY);
   for (int i = 0; i < 4; i++)
@@ -223,19 +228,56 @@ int main(void) {
 }
 "#;
 
+/// A library with a table of weak references, as plug-ins have.
+const LIBRARY: &str = r"
+int hipMalloc(void **, unsigned long) __attribute__((weak));
+int ncclSend(void) __attribute__((weak));
+static void *const table[] = {(void *)hipMalloc, (void *)ncclSend};
+int of_library(void) {
+  int count = (hipMalloc != 0) + (ncclSend != 0);
+  for (int i = 0; i < 2; i++) count += *(void *const volatile *)&table[i] != 0;
+  return count;
+}
+";
+
 #[test]
 fn functions_of_libraries_that_are_not_loaded_are_not_found() {
     let place = place("asks");
-    let (source, program) = (place.join("asks.c"), place.join("asks"));
-    std::fs::write(&source, ASKS).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.arg("-o").args([&program, &source]).arg("-ldl");
-    if !compiler.status().is_ok_and(|status| status.success()) {
-        println!("skipped: needs a C compiler");
-        return;
+    let program = place.join("asks");
+    std::fs::write(place.join("asks.c"), ASKS).unwrap();
+    std::fs::write(place.join("library.c"), LIBRARY).unwrap();
+    // With what is bound at the start and read-only, and without.
+    for (binding, kind) in [("-Wl,-z,relro,-z,now", "-pie"), ("-Wl,-z,lazy", "-no-pie")] {
+        let cc = |arguments: &[&str]| {
+            let mut compiler = Command::new("cc");
+            compiler.current_dir(&place).args(arguments).arg(binding);
+            let Ok(status) = compiler.status() else { return false };
+            assert!(status.success(), "{compiler:?}");
+            true
+        };
+        let linked = [
+            "asks.c",
+            "-fPIE",
+            kind,
+            "-L.",
+            "-llibrary",
+            "-Wl,-rpath,$ORIGIN",
+            "-ldl",
+        ];
+        if !cc(&["-shared", "-fPIC", "-o", "liblibrary.so", "library.c"])
+            || !cc(&[&["-o", word(&program)][..], &linked].concat())
+        {
+            println!("skipped: needs a C compiler");
+            return;
+        }
+        let plain = Command::new(&program).output().unwrap();
+        assert!(
+            text(&plain.stdout).starts_with("weak: 0 0 0 0\n"),
+            "{}",
+            text(&plain.stdout)
+        );
+        assert!(text(&plain.stdout).contains("hipMalloc: 0 0"));
+        let under = run(&["--no-ui", word(&program)]);
+        assert_eq!(text(&under.stdout), text(&plain.stdout), "{binding}");
     }
-    let plain = Command::new(&program).output().unwrap();
-    let under = run(&["--no-ui", word(&program)]);
-    assert_eq!(text(&under.stdout), text(&plain.stdout));
-    assert!(text(&plain.stdout).contains("hipMalloc: 0 0"));
 }

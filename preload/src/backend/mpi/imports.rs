@@ -197,7 +197,8 @@ fn look() {
 fn rewrite(object: &Object, info: &libc::dl_phdr_info, is_of_start: bool) -> bool {
     let mut is_done = true;
     object.imports(&STARTS, |import| {
-        if let Some(number) = number_of(import.name) {
+        // A pointer in the library's data is the program's.
+        if let Some(number) = number_of(import.name).filter(|_| !import.is_data) {
             is_done &= rewrite_entry(info, import, number, is_of_start);
         }
     });
@@ -230,35 +231,51 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize, 
         say(TOO_MANY);
         return true;
     };
-    // Bound by another thread meanwhile: it is looked at again.
-    let put = || {
-        entry
-            .compare_exchange(held, stub, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-    };
-    let page = protected_page(info, import.place);
-    match (page, is_writable(import.place)) {
-        // Others keep tables writable that the loader has made read-only: these stay as they are.
-        (None, Some(true) | None) => put(),
-        (Some(_), Some(true)) if is_of_start => put(),
-        // Before the loader is done with it.
-        (Some(_), Some(true)) => false,
-        (None, Some(false)) => {
+    match put(info, import.place, [held, stub], is_of_start) {
+        Put::Done => true,
+        Put::Later => false,
+        Put::Refused => {
             say(NOT_WRITTEN);
             true
         }
+    }
+}
+
+/// Result of writing an entry.
+pub(in crate::backend) enum Put {
+    Done,
+    /// The loader is not done with it, or another thread has bound it meanwhile.
+    Later,
+    /// The system allows it not.
+    Refused,
+}
+
+/// Writes an entry in the place of what it held.
+pub(in crate::backend) fn put(info: &libc::dl_phdr_info, place: u64, [held, new]: [u64; 2], is_of_start: bool) -> Put {
+    // SAFETY: the library has this entry, which is aligned; others only read and write it whole.
+    let entry = unsafe { &*(place as *const AtomicU64) };
+    let exchange = || match entry.compare_exchange(held, new, Ordering::AcqRel, Ordering::Relaxed) {
+        Ok(_) => Put::Done,
+        Err(_) => Put::Later,
+    };
+    match (protected_page(info, place), is_writable(place)) {
+        // Others keep tables writable that the loader has made read-only: these stay as they are.
+        (None, Some(true) | None) => exchange(),
+        (Some(_), Some(true)) if is_of_start => exchange(),
+        // Before the loader is done with it.
+        (Some(_), Some(true)) => Put::Later,
+        (None, Some(false)) => Put::Refused,
         (Some(page), _) => {
             let allow = |rights: c_int| {
                 // SAFETY: a page of the library's table, which the loader made read-only and nothing else uses.
                 unsafe { libc::mprotect(page as *mut c_void, PAGE as usize, rights) == 0 }
             };
             if !allow(libc::PROT_READ | libc::PROT_WRITE) {
-                say(NOT_WRITTEN);
-                return true;
+                return Put::Refused;
             }
-            let is_done = put();
+            let done = exchange();
             allow(libc::PROT_READ);
-            is_done
+            done
         }
     }
 }
@@ -338,7 +355,7 @@ pub(super) fn first_definition(name: &CStr) -> Option<u64> {
 }
 
 /// Whether a library contains an address in a segment with these rights.
-fn contains(info: &libc::dl_phdr_info, address: u64, rights: u32) -> bool {
+pub(in crate::backend) fn contains(info: &libc::dl_phdr_info, address: u64, rights: u32) -> bool {
     // SAFETY: `info` comes from the loader, during the visitor's call.
     let segments = unsafe { headers(info) }.iter();
     let mut segments = segments.filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & rights == rights);
@@ -359,7 +376,7 @@ fn is_code(address: u64) -> bool {
 }
 
 /// Passes the libraries in the loader's order until `visit` returns false. The loader adds and removes none meanwhile.
-pub(super) fn each(mut visit: impl FnMut(Object, &libc::dl_phdr_info) -> bool) {
+pub(in crate::backend) fn each(mut visit: impl FnMut(Object, &libc::dl_phdr_info) -> bool) {
     let mut visit: &mut dyn FnMut(Object, &libc::dl_phdr_info) -> bool = &mut visit;
     // SAFETY: `pass` has the signature asked for and gets the address of `visit`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(pass), (&raw mut visit).cast()) };
