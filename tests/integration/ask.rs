@@ -2,11 +2,13 @@
 
 use crate::kit::demo::{self, roctop};
 use crate::kit::directory::place;
+use crate::kit::records::{parquet_number, parquet_rows, parquet_text};
 use crate::kit::rig::{Recorded, Rig, rig};
 use crate::kit::running::Running;
 use crate::kit::work::{Work, wait_for_bytes};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -137,6 +139,17 @@ fn what_code_objects_say_of_kernels_is_answered() {
         assert!(share("Fill_Share") > 0.0 && share("Fill_Share") <= 1.0, "{values:#}");
         assert!(values["Limit"].is_string(), "{values:#}");
     }
+    let out = recorded.place.join("exported");
+    let exported = roctop(&[
+        "export",
+        recording.to_str().unwrap(),
+        "--format",
+        "parquet,json",
+        "-d",
+        out.to_str().unwrap(),
+    ]);
+    assert!(exported.status.success(), "{exported:?}");
+    files_have_what_code_objects_say(&out, rows(&answer));
     let count = |question: &str| rows(&asked(&recording, question)).len();
     assert_eq!(count("top kernels where spills>0"), 0);
     assert_eq!(count("top kernels where occ<=100% transpose"), 2);
@@ -151,6 +164,55 @@ fn what_code_objects_say_of_kernels_is_answered() {
     let (code, text) = check("occ(transpose) > 0%");
     assert!(code != Some(0) && text.contains("transpose_tiled"), "{code:?} {text}");
     assert!(check("spills(nothing) > 0").1.contains("no kernel"));
+}
+
+/// Compares the dispatches of exports with the answer's kernels.
+fn files_have_what_code_objects_say(out: &Path, kernels: &[Value]) {
+    let mut files = fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path());
+    let document = files.find(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let document: Value = serde_json::from_slice(&fs::read(document.unwrap()).unwrap()).unwrap();
+    let document = &document["rocprofiler-sdk-tool"][0];
+    let symbols = document["kernel_symbols"].as_array().unwrap();
+    let dispatches = document["buffer_records"]["kernel_dispatch"].as_array().unwrap();
+    let table = parquet_rows(out, "kernel_dispatch");
+    assert_eq!(table.len(), dispatches.len());
+    for row in &table {
+        let number = |name: &str| parquet_number(row, name);
+        let name = parquet_text(row, "kernel");
+        let values = kernels
+            .iter()
+            .map(|row| &row["values"])
+            .find(|values| values["Kernel_Name"] == name);
+        let values = values.unwrap_or_else(|| panic!("{name}: {kernels:#?}"));
+        assert_eq!(number("vgpr_spills") + number("sgpr_spills"), values["Spills"]);
+        let share = number("waves_allowed") as f64 / number("wave_slots") as f64;
+        assert!(
+            (share - values["Occupancy_Share"].as_f64().unwrap()).abs() < 1e-6,
+            "{values:#}"
+        );
+        let fill = number("work_groups") as f64 / (number("rounds") * number("work_groups_at_once")) as f64;
+        assert!(
+            (fill - values["Fill_Share"].as_f64().unwrap()).abs() < 1e-6,
+            "{values:#}"
+        );
+        assert_eq!(parquet_text(row, "limiter"), values["Limit"].as_str().unwrap());
+        let id = number("dispatch_id");
+        let same = dispatches
+            .iter()
+            .find(|one| one["dispatch_info"]["dispatch_id"] == id)
+            .unwrap();
+        for field in [
+            "waves_allowed",
+            "wave_slots",
+            "work_groups",
+            "work_groups_at_once",
+            "rounds",
+        ] {
+            assert_eq!(same["occupancy"][field], number(field), "{same:#}");
+        }
+        let symbol = &symbols[same["dispatch_info"]["kernel_id"].as_u64().unwrap() as usize];
+        assert_eq!(symbol["vgpr_spill_count"], number("vgpr_spills"), "{symbol:#}");
+    }
 }
 
 #[test]
@@ -287,7 +349,7 @@ fn a_recorded_session_answers_from_the_first_question_on() {
         .join(format!("roctop-{uid}"))
         .join(running.session());
     let has_ring = || {
-        let files = std::fs::read_dir(&session).into_iter().flatten().flatten();
+        let files = fs::read_dir(&session).into_iter().flatten().flatten();
         files
             .into_iter()
             .any(|file| file.path().extension().is_some_and(|ending| ending == "ring"))

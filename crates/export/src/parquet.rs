@@ -117,6 +117,16 @@ const DISPATCHES: &[Column] = &[
     number("grid_y"),
     number("grid_z"),
     text("site"),
+    // Null where the code object or the architecture is not known.
+    known_number("vgpr_spills"),
+    known_number("sgpr_spills"),
+    // Of a compute unit, or of a work-group processor where a work-group has both.
+    known_number("waves_allowed"),
+    known_number("wave_slots"),
+    text("limiter"),
+    known_number("work_groups"),
+    known_number("work_groups_at_once"),
+    known_number("rounds"),
 ];
 const COPIES: &[Column] = &[
     text("direction"),
@@ -407,6 +417,18 @@ fn dispatch(view: &View<'_>, row: &Row<Dispatch>, to: &mut Batch) {
         to.number(*size);
     });
     to.text(view.site(d.process, d.site));
+    let code = kernel.and_then(|kernel| kernel.code).unwrap_or_default();
+    to.known_number(code.vgpr_spills.map(i64::from))
+        .known_number(code.sgpr_spills.map(i64::from));
+    let occupancy = view.occupancy(d);
+    let waves = occupancy.map(|found| found.waves_of_unit());
+    to.known_number(waves.map(|waves| waves.0.into()))
+        .known_number(waves.map(|waves| waves.1.into()))
+        .text(occupancy.map_or("", |found| found.limiter.word()));
+    let rounds = occupancy.and_then(|found| Some((found, found.rounds()?)));
+    to.known_number(rounds.map(|(found, _)| found.grid.cast_signed()))
+        .known_number(rounds.map(|(found, _)| found.at_once().cast_signed()))
+        .known_number(rounds.map(|(_, rounds)| rounds.cast_signed()));
 }
 
 fn copy(view: &View<'_>, row: &Row<Copy>, to: &mut Batch) {

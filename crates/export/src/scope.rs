@@ -14,6 +14,8 @@ use super::run::Run;
 use super::texts::Texts;
 use super::workspace::Workspace;
 use roctop_model::Names;
+use roctop_model::occupancy::Occupancy;
+use roctop_model::table::Shape;
 use roctop_trace::item::{Dispatch, Process, ProcessId, QueueId, Span, StreamId, ThreadId};
 use roctop_trace::site::SiteNumber;
 use roctop_trace::topology::Node;
@@ -165,6 +167,13 @@ impl<'a> Scope<'a> {
     pub fn queue(&self, queue: QueueId) -> u32 {
         let known = self.run.queues.get(queue.0 as usize);
         known.map_or(0, |queue| queue.number)
+    }
+
+    /// What the code of a dispatch's kernel allows on its GPU; `None` if the code or the architecture is not known.
+    pub(super) fn occupancy(&self, dispatch: &Dispatch) -> Option<Occupancy> {
+        let code = self.run.kernels.get(dispatch.kernel.0 as usize)?.code?;
+        let agent = self.run.agents.get(dispatch.agent.0 as usize)?;
+        Occupancy::of(agent, &code, &Shape::of(dispatch))
     }
 
     /// The kernel's static LDS in blocks of 512 bytes: rocprofv3 ignores dynamic LDS.

@@ -235,12 +235,18 @@ impl Occupancy {
 
     /// Share of the wave slots that resources allow.
     pub fn share(&self) -> f64 {
-        f64::from(self.groups * self.waves) / f64::from(self.simds * self.slots)
+        let (allowed, slots) = self.waves_of_unit();
+        f64::from(allowed) / f64::from(slots)
     }
 
-    /// Work-groups that are on the GPU at a time.
-    fn at_once(&self) -> u64 {
+    /// Work-groups that are on the GPU at a time; 0 unknown.
+    pub fn at_once(&self) -> u64 {
         u64::from(self.units) * u64::from(self.groups)
+    }
+
+    /// Waves of a unit that resources allow, and its wave slots.
+    pub const fn waves_of_unit(&self) -> (u32, u32) {
+        (self.groups * self.waves, self.simds * self.slots)
     }
 
     /// Rounds in which the grid is done; `None` if the compute units or the grid are not known.

@@ -46,11 +46,11 @@ fn code_of(info: &libc::dl_phdr_info, inside: u64) -> Range<u64> {
 }
 
 fn empty(info: &libc::dl_phdr_info, import: &Import<'_>, own: &Range<u64>) {
-    // SAFETY: the library has this entry; a pointer in data that is not aligned is left alone.
-    let held = match import.place % align_of::<u64>() as u64 {
-        0 => unsafe { &*(import.place as *const AtomicU64) }.load(Ordering::Relaxed),
-        _ => return,
-    };
+    if !import.place.is_multiple_of(align_of::<u64>() as u64) {
+        return;
+    }
+    // SAFETY: the library has this entry, which is aligned.
+    let held = unsafe { &*(import.place as *const AtomicU64) }.load(Ordering::Relaxed);
     if own.contains(&held) && !is_elsewhere(import.name, own) {
         // Where it cannot be written, its calls return an error.
         put(info, import.place, [held, 0], true);

@@ -101,6 +101,17 @@ fn symbol(view: &View<'_>, id: usize, kernel: &Kernel, out: &mut dyn Write) -> i
         ",\"sgpr_count\":{},\"arch_vgpr_count\":{},\"accum_vgpr_count\":{}",
         registers.sgpr, registers.vgpr, registers.agpr
     )?;
+    if let (Some(code), false) = (kernel.code, view.is_seed()) {
+        // Upstream has no such fields.
+        for (name, count) in [
+            ("vgpr_spill_count", code.vgpr_spills),
+            ("sgpr_spill_count", code.sgpr_spills),
+        ] {
+            if let Some(count) = count {
+                write!(out, ",\"{name}\":{count}")?;
+            }
+        }
+    }
     // The entry offset is not recorded, so the address is that of the descriptor.
     write!(
         out,

@@ -178,10 +178,33 @@ fn dispatch(view: &View<'_>, graphs: &Graphs, row: &Row<Dispatch>, out: &mut dyn
     // Nodes of graphs are not known.
     write!(
         out,
-        ",\"stream_id\":{{\"handle\":{}}},\"graph_exec_id\":{},\"graph_node_id\":0}}",
+        ",\"stream_id\":{{\"handle\":{}}},\"graph_exec_id\":{},\"graph_node_id\":0",
         view.stream(d.stream),
         graphs.of_work(row)
-    )
+    )?;
+    occupancy(view, d, out)?;
+    write!(out, "}}")
+}
+
+/// Writes what the kernel's code allows. Upstream has no such field.
+fn occupancy(view: &View<'_>, d: &Dispatch, out: &mut dyn Write) -> io::Result<()> {
+    let Some(found) = view.occupancy(d).filter(|_| !view.is_seed()) else {
+        return Ok(());
+    };
+    let (allowed, slots) = found.waves_of_unit();
+    write!(
+        out,
+        ",\"occupancy\":{{\"waves_allowed\":{allowed},\"wave_slots\":{slots},\"limiter\":\"{}\"",
+        found.limiter.word()
+    )?;
+    if let Some(rounds) = found.rounds() {
+        let (groups, at_once) = (found.grid, found.at_once());
+        write!(
+            out,
+            ",\"work_groups\":{groups},\"work_groups_at_once\":{at_once},\"rounds\":{rounds}"
+        )?;
+    }
+    write!(out, "}}")
 }
 
 fn graph_launch(view: &View<'_>, row: &Row<ApiCall>, launch: &Launch, out: &mut dyn Write) -> io::Result<()> {
