@@ -4,6 +4,7 @@ use crate::place::{TestDir, library, out};
 use crate::ring::Ring;
 use roctop_ring::record::mpi::{self, UNKNOWN};
 use roctop_ring::record::{Body, Domain, MpiCall, status};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -246,6 +247,58 @@ fn mpich_says_the_same_as_its_own_interface() {
     for program in TOURS {
         tour("mpich", program);
     }
+}
+
+/// Calls of one rank.
+type Calls = BTreeMap<u32, Vec<(String, i32, MpiCall)>>;
+
+/// Python opens MPI with its module: each call once, as a library says that is opened before.
+#[test]
+fn calls_of_python_are_recorded_once() {
+    let ask = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.get_vendor()[0])";
+    let vendor = |python: &&str| {
+        let output = Command::new(python).args(["-c", ask]).output().ok()?;
+        output.status.success().then(|| out(&output))
+    };
+    let mut pythons = ["python3", "/usr/bin/python3"].into_iter();
+    let Some((python, vendor)) = pythons.find_map(|python| Some((python, vendor(&python)?))) else {
+        assert!(std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(), "needs mpi4py");
+        eprintln!("skipped: needs mpi4py");
+        return;
+    };
+    let implementation = match vendor.trim() {
+        "Open MPI" => "openmpi",
+        "MPICH" => "mpich",
+        other => return eprintln!("skipped: mpi4py is for {other}"),
+    };
+    let compiler = format!("mpicc.{implementation}");
+    let Some(place) = TestDir::new().filter(|_| is_there(&compiler)) else {
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/mpi_tour.py");
+    let truth = compile(&place, &compiler, "mpi_truth.c", "libtruth.so", &["-shared", "-fPIC"]);
+    let run = |is_traced, variables: &[&str]| {
+        let mut command = ranks(&place, implementation, is_traced);
+        command.args(variables).arg(python).arg(&script);
+        command
+    };
+    let plain = lines(&mut run(false, &[]));
+    // The loader binds functions at their first calls, as it is used to.
+    assert_eq!(lines(&mut run(true, &[])), plain);
+    let by_rank = |rings: Vec<Ring>| {
+        rings
+            .iter()
+            .map(|ring| (rank(&calls(ring)), calls(ring)))
+            .collect::<Calls>()
+    };
+    let found = by_rank(place.rings());
+    std::fs::remove_dir_all(place.session()).unwrap();
+    std::fs::create_dir(place.session()).unwrap();
+    // At once, to what is first: which of two that is, is not certain later.
+    assert_eq!(lines(run(true, &["LD_BIND_NOW=1"]).arg(&truth)), plain);
+    compare_ranks(&place, "mpi4py");
+    assert_eq!(found, by_rank(place.rings()));
+    assert_eq!(found.len(), 2);
 }
 
 /// A name of Fortran means Fortran only beside its library; what that does not call is not known.
