@@ -48,22 +48,22 @@ pub struct AnnouncedCall {
 }
 
 /// A call of MPI in Fortran, and what the call of C inside of it says. All zero: none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 pub struct FortranCall {
     /// Operation of the call of C that is expected, plus one; 0: none, or it has begun.
-    pub expected: u32,
-    /// How that call ended: 0 is unknown.
-    pub outcome: u32,
+    pub expected: Cell<u32>,
+    /// How that call ended: 0 is unknown. The rest is of meaning only if it is not.
+    pub outcome: Cell<u32>,
     /// Its return code.
-    pub status: i32,
-    /// Enter, ticks.
-    pub start: u64,
-    /// Correlation id of the call of Fortran.
-    pub correlation: u64,
-    /// Correlation id of the enclosing call, 0 for none.
-    pub parent: u64,
+    pub status: Cell<i32>,
     /// What its arguments say, as in a record.
-    pub words: [u64; PAYLOAD_WORDS],
+    pub words: Cell<[u64; PAYLOAD_WORDS]>,
+    /// Enter of the call of Fortran, ticks.
+    pub start: Cell<u64>,
+    /// Correlation id of the call of Fortran.
+    pub correlation: Cell<u64>,
+    /// Correlation id of the enclosing call, 0 for none.
+    pub parent: Cell<u64>,
 }
 
 /// A thread's state. All zero: unowned. A forked child reads all states as zero.
@@ -96,7 +96,7 @@ pub struct Thread {
     /// Tests of MPI that found nothing since this thread's last recorded call of MPI.
     pub empty_tests: Cell<u32>,
     /// The call of MPI in Fortran that this thread is in.
-    pub fortran: Cell<FortranCall>,
+    pub fortran: FortranCall,
     /// Depth and number of the group of communications that this thread has begun.
     pub group: Cell<[u32; 2]>,
     /// What it knows of sites; earlier owners of this state used the same memory.
@@ -310,7 +310,8 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.communication.set(0);
     thread.mpi_frame.set(0);
     thread.empty_tests.set(0);
-    thread.fortran.set(FortranCall::default());
+    thread.fortran.expected.set(0);
+    thread.fortran.outcome.set(0);
     thread.group.set([0; 2]);
     if let Some(known) = thread.sites.get() {
         known.change_owner();

@@ -119,13 +119,12 @@ fn begin(frame: &mut Frame, op: u16, function: &'static Function, binding: Bindi
     };
     thread.mpi_frame.set(here);
     if is_fortran {
-        thread.fortran.set(FortranCall {
-            expected: u32::from(op) + 1,
-            start: call.start,
-            correlation: call.correlation,
-            parent: call.parent,
-            ..FortranCall::default()
-        });
+        let about = &thread.fortran;
+        about.outcome.set(0);
+        about.start.set(call.start);
+        about.correlation.set(call.correlation);
+        about.parent.set(call.parent);
+        about.expected.set(u32::from(op) + 1);
     }
     enter_call(frame, call, function, number, binding);
 }
@@ -133,21 +132,21 @@ fn begin(frame: &mut Frame, op: u16, function: &'static Function, binding: Bindi
 /// A library of Fortran calls C; `outer` is the thread if it is in a call of the program.
 #[inline]
 fn inside(frame: &mut Frame, op: u16, function: &'static Function, outer: Option<&'static Thread>) {
-    let about = outer.map(|thread| (thread, thread.fortran.get()));
-    if about.is_some_and(|(_, about)| about.expected != u32::from(op) + 1) {
+    if outer.is_some_and(|thread| thread.fortran.expected.get() != u32::from(op) + 1) {
         return;
     }
     let number = count(frame, function);
-    let Some((thread, about)) = about else {
+    let Some(thread) = outer else {
         // The program's call is not recorded.
         return missed(frame, function);
     };
-    thread.fortran.set(FortranCall { expected: 0, ..about });
+    let about = &thread.fortran;
+    about.expected.set(0);
     let call = Call {
         thread,
-        start: about.start,
-        correlation: about.correlation,
-        parent: about.parent,
+        start: about.start.get(),
+        correlation: about.correlation.get(),
+        parent: about.parent.get(),
         domain: Domain::MPI,
         op,
     };
@@ -321,9 +320,9 @@ fn finish(frame: &Frame, end: u64, status: i32) {
         Binding::C => learn(frame, call, function, status),
         Binding::Inside => {
             let said = learn(frame, call, function, status);
-            return thread.fortran.set(keep(&said));
+            return keep(&thread.fortran, &said);
         }
-        Binding::Fortran => kept(&thread.fortran.take()),
+        Binding::Fortran => kept(&thread.fortran),
     };
     thread.mpi_frame.set(0);
     let Said::Call(status, about) = said else {
@@ -370,25 +369,25 @@ fn learn(frame: &Frame, call: &Call, function: &Function, status: i32) -> Said {
 }
 
 /// For the call of Fortran that the thread is in.
-fn keep(said: &Said) -> FortranCall {
-    match said {
-        Said::Nothing => FortranCall {
-            outcome: outcome::FOUND_NOTHING,
-            ..FortranCall::default()
-        },
-        Said::Call(status, about) => FortranCall {
-            outcome: outcome::RETURNED,
-            status: status.unwrap_or(0),
-            words: about.words(),
-            ..FortranCall::default()
-        },
-    }
+#[inline(always)]
+fn keep(call: &FortranCall, said: &Said) {
+    let outcome = match said {
+        Said::Nothing => outcome::FOUND_NOTHING,
+        Said::Call(status, about) => {
+            call.status.set(status.unwrap_or(0));
+            call.words.set(about.words());
+            outcome::RETURNED
+        }
+    };
+    call.outcome.set(outcome);
 }
 
 /// What was kept.
+#[inline(always)]
 fn kept(call: &FortranCall) -> Said {
-    match call.outcome {
-        outcome::RETURNED => Said::Call(Some(call.status), MpiCall::of(call.words)),
+    call.expected.set(0);
+    match call.outcome.get() {
+        outcome::RETURNED => Said::Call(Some(call.status.get()), MpiCall::of(call.words.get())),
         outcome::FOUND_NOTHING => Said::Nothing,
         _ => Said::Call(None, MpiCall::default()),
     }
