@@ -121,24 +121,44 @@ fn interpreter(line: &str) -> Option<PathBuf> {
 }
 
 /// Starts of file names of libraries of MPI.
-const MPI_LIBRARIES: [&str; 4] = ["libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_"];
+const MPI_LIBRARIES: [&str; 6] = [
+    "libmpi.so",
+    "libmpich.so",
+    "libmpi_abi.so",
+    "libmpi_",
+    "libmpichfort.so",
+    "libmpifort",
+];
+/// Libraries of MPI of which one needs the next.
+const MAX_MPI_LIBRARIES: usize = 4;
 
 /// Says which MPI a program is linked with, and whether its calls will be seen. Many programs have none.
 fn mpi(report: &mut Report, path: &Path, elf: &Elf) {
-    let named = MPI_LIBRARIES
-        .iter()
-        .find_map(|part| elf.needed.iter().find(|name| name.starts_with(part)));
-    let Some(name) = named else {
+    let named = |elf: &Elf| {
+        let with = |part: &&str| elf.needed.iter().find(|name| name.starts_with(part)).cloned();
+        MPI_LIBRARIES.iter().find_map(with)
+    };
+    let Some(name) = named(elf) else {
         if Library::open(path).mentions("\0PMPI_Init\0") {
             let text = "the program contains MPI: its calls are not visible";
             report.add(Verdict::Note, "MPI calls", text);
         }
         return;
     };
-    let Some(found) = library::find_exact(name, &library::named_by(elf, path)) else {
+    let own = library::named_by(elf, path);
+    let Some(mut found) = library::find_exact(&name, &own) else {
         let text = format!("{name} was not found where the program and the system look: the program will not start");
         return report.add(Verdict::Bad, "MPI calls", text);
     };
+    // A library of Fortran needs that of C.
+    for _ in 1..MAX_MPI_LIBRARIES {
+        let Some(Kind::Native(elf)) = kind(&found) else { break };
+        let own = [library::named_by(&elf, &found), own.clone()].concat();
+        let Some(next) = named(&elf).and_then(|name| library::find_exact(&name, &own)) else {
+            break;
+        };
+        found = next;
+    }
     let library = Library::open(&found);
     let shown = library.path.display();
     let text = if library.mentions("ompi_mpi_comm_world") {

@@ -300,3 +300,59 @@ fn recordings_of_ranks_are_matched_when_they_are_read_together() {
         }
     });
 }
+
+#[test]
+fn calls_of_fortran_are_matched_across_ranks() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/tests/c/mpi_tour.F");
+    each("fortran", |ranks| {
+        let compiler = ranks.launcher.replace("mpirun", "mpif90");
+        if Command::new(&compiler).arg("--version").output().is_err() {
+            assert!(std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(), "needs {compiler}");
+            println!("skipped: needs {compiler}");
+            return;
+        }
+        let mut command = Command::new(&compiler);
+        command
+            .args(["-w", "-ffree-form", "-DF08", "-o"])
+            .arg(ranks.place.join("ranks"));
+        assert!(command.arg(&source).status().unwrap().success(), "{compiler}");
+        ranks.record(2, &[]);
+        ranks.roctop(&["export", "rec", "--format", "csv", "-d", "out"]);
+        let files = std::fs::read_dir(ranks.place.join("out")).unwrap();
+        let files = files.map(|entry| entry.unwrap().path());
+        let files: Vec<_> = files
+            .filter(|path| path.to_str().unwrap().ends_with("mpi_api_trace.csv"))
+            .collect();
+        assert_eq!(files.len(), 2);
+        for file in files {
+            let table = Table::read(&file);
+            let columns = ["Function", "Bytes", "Wait_ns"].map(|name| table.column(name));
+            let [functions, bytes, waits] = columns;
+            let rows = functions.into_iter().zip(bytes).zip(waits);
+            let reduces: Vec<_> = rows.filter(|((function, _), _)| *function == "MPI_Allreduce").collect();
+            // The last one fails.
+            assert_eq!(reduces.len(), 1001);
+            for (at, ((_, bytes), wait)) in reduces.into_iter().enumerate() {
+                let known = if at < 1000 {
+                    (at % 64 * 8).to_string()
+                } else {
+                    String::new()
+                };
+                assert_eq!((bytes, wait.is_empty()), (known.as_str(), at == 1000), "#{at}");
+            }
+        }
+        // It may miss something else on this machine.
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_roctop"));
+        let doctor = doctor
+            .args(["doctor", "./ranks"])
+            .env("ROCTOP_CONFIG", "/dev/null")
+            .current_dir(&ranks.place);
+        let text = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
+        let family = if ranks.launcher.ends_with("openmpi") {
+            "(Open MPI); "
+        } else {
+            "(MPICH or its kin); "
+        };
+        assert!(text.contains(family), "{text}");
+    });
+}

@@ -47,6 +47,25 @@ pub struct AnnouncedCall {
     pub exit: usize,
 }
 
+/// A call of MPI in Fortran, and what the call of C inside of it says. All zero: none.
+#[derive(Debug)]
+pub struct FortranCall {
+    /// Operation of the call of C that is expected, plus one; 0: none, or it has begun.
+    pub expected: Cell<u32>,
+    /// How that call ended: 0 is unknown. The rest is of meaning only if it is not.
+    pub outcome: Cell<u32>,
+    /// Its return code.
+    pub status: Cell<i32>,
+    /// What its arguments say, as in a record.
+    pub words: Cell<[u64; PAYLOAD_WORDS]>,
+    /// Enter of the call of Fortran, ticks.
+    pub start: Cell<u64>,
+    /// Correlation id of the call of Fortran.
+    pub correlation: Cell<u64>,
+    /// Correlation id of the enclosing call, 0 for none.
+    pub parent: Cell<u64>,
+}
+
 /// A thread's state. All zero: unowned. A forked child reads all states as zero.
 #[repr(C, align(128))]
 pub struct Thread {
@@ -76,6 +95,8 @@ pub struct Thread {
     pub mpi_frame: Cell<usize>,
     /// Tests of MPI that found nothing since this thread's last recorded call of MPI.
     pub empty_tests: Cell<u32>,
+    /// The call of MPI in Fortran that this thread is in.
+    pub fortran: FortranCall,
     /// Depth and number of the group of communications that this thread has begun.
     pub group: Cell<[u32; 2]>,
     /// What it knows of sites; earlier owners of this state used the same memory.
@@ -289,6 +310,8 @@ fn take(process: &'static Process, chunk: &'static Chunk, index: usize) -> Optio
     thread.communication.set(0);
     thread.mpi_frame.set(0);
     thread.empty_tests.set(0);
+    thread.fortran.expected.set(0);
+    thread.fortran.outcome.set(0);
     thread.group.set([0; 2]);
     if let Some(known) = thread.sites.get() {
         known.change_owner();

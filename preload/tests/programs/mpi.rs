@@ -4,7 +4,8 @@ use crate::place::{TestDir, library, out};
 use crate::ring::Ring;
 use roctop_ring::record::mpi::{self, UNKNOWN};
 use roctop_ring::record::{Body, Domain, MpiCall, status};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 struct Mpi {
@@ -58,72 +59,130 @@ fn calls(ring: &Ring) -> Vec<(String, i32, MpiCall)> {
     of_mpi.collect()
 }
 
-/// Compilers of C for MPI and their launchers.
-const IMPLEMENTATIONS: [(&str, &str); 2] = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
+/// A program for two ranks: compiler, source, what the source is compiled with, and what `mpi_truth.c` is.
+type Tour = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
+const TOURS: [Tour; 4] = [
+    ("mpicc", "mpi_tour.c", &[], &[]),
+    ("mpif90", "mpi_tour.F", &["-std=legacy", "-ffixed-form"], &["-DFORTRAN"]),
+    (
+        "mpif90",
+        "mpi_tour.F",
+        &["-std=legacy", "-ffree-form", "-DMODULE"],
+        &["-DFORTRAN"],
+    ),
+    (
+        "mpif90",
+        "mpi_tour.F",
+        &["-std=legacy", "-ffree-form", "-DF08"],
+        &["-DFORTRAN"],
+    ),
+];
 
-/// Two ranks of `mpi_tour.c` with an implementation; what they print, and for each rank the calls of MPI with their
-/// times, peers or roots, bytes, and empty tests.
-fn tour(place: &TestDir, compiler: &str, launcher: &str) {
-    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
-    let compile = |name: &str, result: &str, more: &[&str]| {
-        let result = place.dir.join(result);
-        let mut command = Command::new(compiler);
-        command
-            .args(["-w", "-O1", "-o"])
-            .arg(&result)
-            .arg(sources.join(name))
-            .args(more);
-        assert!(command.status().unwrap().success(), "{compiler}: {name}");
-        result
-    };
+/// Whether a program is installed.
+fn is_there(program: &str) -> bool {
+    let is_it = Command::new(program).arg("--version").output().is_ok();
+    assert!(
+        is_it || std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(),
+        "needs {program}"
+    );
+    if !is_it {
+        eprintln!("skipped: needs {program}");
+    }
+    is_it
+}
+
+/// Compiles for MPI.
+fn compile(place: &TestDir, compiler: &str, name: &str, result: &str, more: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let result = place.dir.join(result);
+    let mut command = Command::new(compiler);
+    command.args(["-w", "-O1", "-o"]).arg(&result).arg(source).args(more);
+    assert!(command.status().unwrap().success(), "{compiler}: {name} {more:?}");
+    result
+}
+
+/// The launcher's command for two ranks that write what they called to `truth.RANK`.
+fn ranks(place: &TestDir, implementation: &str, is_traced: bool) -> Command {
+    let mut command = Command::new(format!("mpirun.{implementation}"));
+    if implementation == "openmpi" {
+        command.arg("--oversubscribe");
+    }
+    command.args(["-n", "2", "env"]);
+    command.arg(format!("MPI_TRUTH={}", place.dir.join("truth").display()));
+    if is_traced {
+        command.arg(format!("LD_PRELOAD={}", library().display()));
+        command.arg(format!("ROCTOP_SESSION={}", place.session().display()));
+    }
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+/// What the ranks print, in order.
+fn lines(command: &mut Command) -> Vec<String> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    let mut lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Runs a tour with an implementation, by the end of the names of its compilers and launcher; what the ranks print, and for each rank the calls of MPI with their times, peers or
+/// roots, bytes, and empty tests.
+fn tour(implementation: &str, (compiler, source, more, of_truth): Tour) {
+    let (compiler, truth_compiler) = [compiler, "mpicc"]
+        .map(|name| format!("{name}.{implementation}"))
+        .into();
+    if !is_there(&compiler) || !is_there(&truth_compiler) {
+        return;
+    }
+    let Some(place) = TestDir::new() else { return };
     let folder = place.dir.display();
     // In front of MPI, where programs find it first: below roctop.
-    compile("mpi_truth.c", "libtruth.so", &["-shared", "-fPIC"]);
+    let shared = [&["-shared", "-fPIC"], of_truth].concat();
+    compile(&place, &truth_compiler, "mpi_truth.c", "libtruth.so", &shared);
     let linked = [
         format!("-L{folder}"),
+        "-Wl,--no-as-needed".to_owned(),
         "-ltruth".to_owned(),
         format!("-Wl,-rpath,{folder}"),
     ];
-    let linked: Vec<&str> = linked.iter().map(String::as_str).collect();
-    let program = compile("mpi_tour.c", "tour", &linked);
-    let run = |is_traced: bool| {
-        let mut command = Command::new(launcher);
-        if launcher.ends_with("openmpi") {
-            command.arg("--oversubscribe");
-        }
-        command.args(["-n", "2", "env"]);
-        command.arg(format!("MPI_TRUTH={folder}/truth"));
-        if is_traced {
-            command.arg(format!("LD_PRELOAD={}", library().display()));
-            command.arg(format!("ROCTOP_SESSION={}", place.session().display()));
-        }
-        command
-            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        let output = command.arg(&program).output().unwrap();
-        assert!(output.status.success(), "{launcher}: {output:?}");
-        let mut lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
+    let all: Vec<&str> = more.iter().copied().chain(linked.iter().map(String::as_str)).collect();
+    let program = compile(&place, &compiler, source, "tour", &all);
+    let run = |is_traced| {
+        let mut command = ranks(&place, implementation, is_traced);
+        lines(command.arg(&program).arg(place.dir.join("file")))
     };
-    assert_eq!(run(false), run(true), "{launcher}");
+    let what = format!("{compiler} {more:?}");
+    assert_eq!(run(false), run(true), "{what}");
+    compare_ranks(&place, &what);
+}
+
+/// The rank that calls are of.
+fn rank(calls: &[(String, i32, MpiCall)]) -> u32 {
+    let mut of_world = calls.iter().filter(|(.., call)| call.communicator == mpi::WORLD);
+    of_world.next().unwrap().2.rank
+}
+
+/// Compares what is recorded of two ranks with what they wrote.
+fn compare_ranks(place: &TestDir, what: &str) {
     let rings = place.rings();
-    assert_eq!(rings.len(), 2, "{launcher}");
+    assert_eq!(rings.len(), 2, "{what}");
     for ring in &rings {
         let found = calls(ring);
-        let rank = found
-            .iter()
-            .find(|(.., call)| call.communicator == mpi::WORLD)
-            .unwrap()
-            .2
-            .rank;
-        let truth = std::fs::read_to_string(place.dir.join(format!("truth.{rank}"))).unwrap();
-        compare(ring, &found, &truth, launcher);
+        let truth = place.dir.join(format!("truth.{}", rank(&found)));
+        compare(ring, &found, &std::fs::read_to_string(truth).unwrap(), what);
     }
 }
 
 /// Compares what is recorded with the lines of `mpi_truth.c`.
-fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, launcher: &str) {
+fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, what: &str) {
     let times = ring.records.iter().filter_map(|(_, domain, body)| match body {
         Body::ExplainedCall(call, _) if Domain(*domain) == Domain::MPI => Some([call.start, call.end]),
         _ => None,
@@ -140,16 +199,16 @@ fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, launcher:
             continue;
         }
         let ((known, status, call), [start, stop]) = found.next().unwrap();
-        assert_eq!(known, name, "{launcher}: {line}");
-        assert_eq!(call.empty_tests, std::mem::take(&mut empty), "{launcher}: {line}");
+        assert_eq!(known, name, "{what}: {line}");
+        assert_eq!(call.empty_tests, std::mem::take(&mut empty), "{what}: {line}");
         let [begin, end]: [u64; 2] = [begin, end].map(|ticks| ticks.parse().unwrap());
-        assert!(start <= begin && end <= stop, "{launcher}: {line}");
+        assert!(start <= begin && end <= stop, "{what}: {line}");
         around.push((stop - start) - (end - begin));
         if *status != 0 {
             assert_eq!(
                 (call.bytes, call.peer, call.communicator),
                 (None, UNKNOWN, 0),
-                "{launcher}: {line}"
+                "{what}: {line}"
             );
             continue;
         }
@@ -160,39 +219,129 @@ fn compare(ring: &Ring, found: &[(String, i32, MpiCall)], truth: &str, launcher:
             assert_eq!(
                 i64::from(own),
                 if peer < 0 { i64::from(UNKNOWN) } else { peer },
-                "{launcher}: {line}"
+                "{what}: {line}"
             );
         } else {
-            assert!(own == mpi::ANY || own == mpi::NO_RANK, "{launcher}: {line}");
+            assert!(own == mpi::ANY || own == mpi::NO_RANK, "{what}: {line}");
         }
-        assert_eq!(call.bytes, u64::try_from(bytes).ok(), "{launcher}: {line}");
+        assert_eq!(call.bytes, u64::try_from(bytes).ok(), "{what}: {line}");
     }
-    assert_eq!(found.count(), 0, "{launcher}");
+    assert_eq!(found.count(), 0, "{what}");
     around.sort_unstable();
     println!(
-        "{launcher}: {} calls, median of the time around them {} ticks",
+        "{what}: {} calls, median of the time around them {} ticks",
         around.len(),
         around[around.len() / 2]
     );
 }
 
 #[test]
-fn implementations_of_mpi_say_the_same_as_their_own_interface() {
-    let missing = IMPLEMENTATIONS
-        .iter()
-        .filter(|(compiler, _)| Command::new(compiler).arg("--version").output().is_err());
-    let missing: Vec<&str> = missing.map(|(compiler, _)| *compiler).collect();
-    assert!(
-        missing.is_empty() || std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(),
-        "needs {missing:?}"
+fn open_mpi_says_the_same_as_its_own_interface() {
+    for program in TOURS {
+        tour("openmpi", program);
+    }
+}
+
+#[test]
+fn mpich_says_the_same_as_its_own_interface() {
+    for program in TOURS {
+        tour("mpich", program);
+    }
+}
+
+/// Calls of one rank.
+type Calls = BTreeMap<u32, Vec<(String, i32, MpiCall)>>;
+
+/// Python opens MPI with its module: each call once, as a library says that is opened before.
+#[test]
+fn calls_of_python_are_recorded_once() {
+    let ask = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.get_vendor()[0])";
+    let vendor = |python: &&str| {
+        let output = Command::new(python).args(["-c", ask]).output().ok()?;
+        output.status.success().then(|| out(&output))
+    };
+    let mut pythons = ["python3", "/usr/bin/python3"].into_iter();
+    let Some((python, vendor)) = pythons.find_map(|python| Some((python, vendor(&python)?))) else {
+        assert!(std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(), "needs mpi4py");
+        eprintln!("skipped: needs mpi4py");
+        return;
+    };
+    let implementation = match vendor.trim() {
+        "Open MPI" => "openmpi",
+        "MPICH" => "mpich",
+        other => return eprintln!("skipped: mpi4py is for {other}"),
+    };
+    let compiler = format!("mpicc.{implementation}");
+    let Some(place) = TestDir::new().filter(|_| is_there(&compiler)) else {
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/mpi_tour.py");
+    let truth = compile(&place, &compiler, "mpi_truth.c", "libtruth.so", &["-shared", "-fPIC"]);
+    let run = |is_traced, variables: &[&str]| {
+        let mut command = ranks(&place, implementation, is_traced);
+        command.args(variables).arg(python).arg(&script);
+        command
+    };
+    let plain = lines(&mut run(false, &[]));
+    // The loader binds functions at their first calls, as it is used to.
+    assert_eq!(lines(&mut run(true, &[])), plain);
+    let by_rank = |rings: Vec<Ring>| {
+        rings
+            .iter()
+            .map(|ring| (rank(&calls(ring)), calls(ring)))
+            .collect::<Calls>()
+    };
+    let found = by_rank(place.rings());
+    std::fs::remove_dir_all(place.session()).unwrap();
+    std::fs::create_dir(place.session()).unwrap();
+    // At once, to what is first: which of two that is, is not certain later.
+    assert_eq!(lines(run(true, &["LD_BIND_NOW=1"]).arg(&truth)), plain);
+    compare_ranks(&place, "mpi4py");
+    assert_eq!(found, by_rank(place.rings()));
+    assert_eq!(found.len(), 2);
+}
+
+/// A name of Fortran means Fortran only beside its library; what that does not call is not known.
+#[test]
+fn a_call_of_fortran_is_recorded_once_with_what_is_known_of_it() {
+    let Some(mpi) = Mpi::new() else { return };
+    let main = "int MPI_Init(int *, char ***), MPI_Finalize(void); void mpi_barrier(void *);
+        extern char ompi_mpi_comm_world;
+        int main(void) { MPI_Init(0, 0); mpi_barrier(&ompi_mpi_comm_world); return MPI_Finalize(); }";
+    let barrier = "int PMPI_Barrier(void *), PMPI_Send(void *, int, void *, int, int, void *), MPI_Barrier(void *);";
+    let of_c = format!("{barrier} void mpi_barrier(void *comm) {{ MPI_Barrier(comm); }}");
+    let of_fortran = format!(
+        "{barrier} void mpi_init_(void) {{}} void mpi_barrier(void *comm) {{
+            PMPI_Send(0, 0, 0, 0, 0, comm); PMPI_Barrier(comm); PMPI_Barrier(comm); }}"
     );
-    for (compiler, launcher) in IMPLEMENTATIONS {
-        if missing.contains(&compiler) {
-            eprintln!("skipped: needs {compiler}");
-            continue;
-        }
-        let Some(place) = TestDir::new() else { return };
-        tour(&place, compiler, launcher);
+    let alone = "void mpi_init_(void) {} void mpi_barrier(void *comm) { (void)comm; }".to_owned();
+    for (source, is_known) in [(of_c, true), (of_fortran, true), (alone, false)] {
+        let build = |name: &str, text: &str, more: &[&str]| {
+            let path = mpi.place.dir.join(format!("{name}.c"));
+            std::fs::write(&path, text).unwrap();
+            let mut command = Command::new("cc");
+            command.arg("-o").arg(mpi.place.dir.join(name)).arg(&path).args(more);
+            assert!(command.args(&mpi.link).status().unwrap().success());
+        };
+        build("libbarrier.so", &source, &["-shared", "-fPIC"]);
+        let folder = format!("-L{}", mpi.place.dir.display());
+        build("main", main, &[&folder, "-l:libbarrier.so"]);
+        let traced = mpi.place.traced(&mpi.place.dir.join("main")).output().unwrap();
+        assert!(traced.status.success(), "{source}");
+        let ring = mpi.place.rings().remove(0);
+        let names = ring.operations();
+        let found = ring.records.iter().filter_map(|(_, domain, body)| match body {
+            Body::ExplainedCall(call, about) if Domain(*domain) == Domain::MPI => {
+                let name = names[&(u32::from(*domain), u32::from(call.op))].as_str();
+                Some((name, call.knows_status(), MpiCall::of(about.registers).communicator))
+            }
+            _ => None,
+        });
+        let barrier = ("MPI_Barrier", is_known, if is_known { mpi::WORLD } else { 0 });
+        let expected = [("MPI_Init", true, 0), barrier, ("MPI_Finalize", true, 0)];
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{source}");
+        std::fs::remove_dir_all(mpi.place.session()).unwrap();
+        std::fs::create_dir(mpi.place.session()).unwrap();
     }
 }
 

@@ -2,17 +2,21 @@
 //!
 //! Arguments are read after the call has returned success, because then MPI has accepted those that count. A call that
 //! failed has a record without them.
+//!
+//! A call of Fortran has begin and end from the program's call. What else there is comes from the call of C that its
+//! library makes for it: the first one of the same function inside of it, with handles of C and a return code.
 
 #![expect(unsafe_code, reason = "calls through the saved registers of another function's call")]
 
 use super::communicators::{self, Numbered};
 use super::family::{self, Family, Question};
-use super::functions::{Data, Ends, FUNCTIONS, Function, Makes, Outcome};
+use super::functions::{Binding, Data, Ends, FUNCTIONS, Function, Makes, Outcome};
 use super::imports;
 use crate::collector::{self, Call};
 use crate::guard::{Errno, wall};
 use crate::process::{self, Process};
 use crate::state::{self, word};
+use crate::thread::{FortranCall, Thread};
 use crate::{clock, control, thread};
 use core::mem::MaybeUninit;
 use gate::{Passage, gate};
@@ -24,6 +28,14 @@ use std::ffi::c_void;
 
 /// Words of arguments in registers.
 const REGISTERS: u8 = 6;
+/// Arguments of Fortran that C does not have: the return code, and the length of a text.
+const MORE_IN_FORTRAN: u8 = 2;
+
+/// How the call of C inside of one of Fortran ended: values of `FortranCall::outcome`.
+mod outcome {
+    pub(super) const RETURNED: u32 = 1;
+    pub(super) const FOUND_NOTHING: u32 = 2;
+}
 
 /// A call in progress.
 #[repr(C, align(16))]
@@ -32,6 +44,15 @@ pub(super) struct Frame {
     call: MaybeUninit<Call>,
     function: MaybeUninit<&'static Function>,
     collective: MaybeUninit<Option<Collective>>,
+    binding: MaybeUninit<Binding>,
+}
+
+/// What a call says when it has returned.
+enum Said {
+    /// A test found nothing.
+    Nothing,
+    /// Return code, if it is known, and what the arguments say.
+    Call(Option<i32>, MpiCall),
 }
 
 /// A collective that is matched across ranks.
@@ -55,18 +76,19 @@ extern "C" fn nothing() -> usize {
 
 /// Hook before the real function; returns its address.
 extern "C" fn enter(frame: &mut Frame, place: u64) -> *const c_void {
-    let Some((op, function, next)) = imports::behind(place as usize) else {
+    let Some((op, function, binding, next)) = imports::behind(place as usize) else {
         return nothing as *const c_void;
     };
     if word(word::COLLECTOR).load(Ordering::Relaxed) != state::OFF {
-        wall((), || begin(frame, op, function));
+        wall((), || begin(frame, op, function, binding));
     }
     next as usize as *const c_void
 }
 
 #[inline(always)]
-fn begin(frame: &mut Frame, op: u16, function: &'static Function) {
-    if function.ends != Ends::Nothing {
+fn begin(frame: &mut Frame, op: u16, function: &'static Function, binding: Binding) {
+    let is_fortran = binding == Binding::Fortran;
+    if function.ends != Ends::Nothing && !is_fortran {
         ends(frame, function);
     }
     if !function.is_recorded {
@@ -75,24 +97,65 @@ fn begin(frame: &mut Frame, op: u16, function: &'static Function) {
     let thread = thread::current();
     let here = std::ptr::from_ref(frame) as usize;
     // The frame of an outer call is above; one below was abandoned by a longjmp.
-    if thread.is_some_and(|thread| thread.mpi_frame.get() > here) {
+    let outer = thread.filter(|thread| thread.mpi_frame.get() > here);
+    if binding == Binding::Inside {
+        return inside(frame, op, function, outer);
+    }
+    if outer.is_some() {
         return;
     }
     // What is not recorded counts all the same.
-    let number = if function.collective == 0 {
-        None
-    } else {
-        count(frame, function)
-    };
+    let number = if is_fortran { None } else { count(frame, function) };
     let thread = thread.filter(|_| control::is_wanted(wanted::LIBRARY_API));
     let entered = thread.and_then(|thread| {
         name_operations();
         Some((thread, collector::enter_on(thread, Domain::MPI, op)?))
     });
     let Some((thread, call)) = entered else {
-        return missed(frame, function);
+        if !is_fortran {
+            missed(frame, function);
+        }
+        return;
     };
     thread.mpi_frame.set(here);
+    if is_fortran {
+        let about = &thread.fortran;
+        about.outcome.set(0);
+        about.start.set(call.start);
+        about.correlation.set(call.correlation);
+        about.parent.set(call.parent);
+        about.expected.set(u32::from(op) + 1);
+    }
+    enter_call(frame, call, function, number, binding);
+}
+
+/// A library of Fortran calls C; `outer` is the thread if it is in a call of the program.
+#[inline]
+fn inside(frame: &mut Frame, op: u16, function: &'static Function, outer: Option<&'static Thread>) {
+    if outer.is_some_and(|thread| thread.fortran.expected.get() != u32::from(op) + 1) {
+        return;
+    }
+    let number = count(frame, function);
+    let Some(thread) = outer else {
+        // The program's call is not recorded.
+        return missed(frame, function);
+    };
+    let about = &thread.fortran;
+    about.expected.set(0);
+    let call = Call {
+        thread,
+        start: about.start.get(),
+        correlation: about.correlation.get(),
+        parent: about.parent.get(),
+        domain: Domain::MPI,
+        op,
+    };
+    enter_call(frame, call, function, number, Binding::Inside);
+}
+
+/// The gate is to come back from this call.
+#[inline(always)]
+fn enter_call(frame: &mut Frame, call: Call, function: &'static Function, number: Option<Numbered>, binding: Binding) {
     let collective = number.map(|number| Collective {
         is_announced: announce(frame, function, &call, &number),
         number,
@@ -100,13 +163,20 @@ fn begin(frame: &mut Frame, op: u16, function: &'static Function) {
     frame.call.write(call);
     frame.function.write(function);
     frame.collective.write(collective);
-    let on_stack = function.words.saturating_sub(REGISTERS);
-    frame.passage.come_back(u64::from(on_stack));
+    frame.binding.write(binding);
+    let words = match binding {
+        Binding::C | Binding::Inside => function.words,
+        Binding::Fortran => function.words + MORE_IN_FORTRAN,
+    };
+    frame.passage.come_back(u64::from(words.saturating_sub(REGISTERS)));
 }
 
-/// A collective begins; `None` if it cannot be matched.
+/// A collective begins; `None` if it is none, or cannot be matched.
 #[inline]
 fn count(frame: &Frame, function: &Function) -> Option<Numbered> {
+    if function.collective == 0 {
+        return None;
+    }
     let family = family::family()?;
     communicators::count(family, argument(frame, function.communicator?))
 }
@@ -240,27 +310,51 @@ fn finish(frame: &Frame, end: u64, status: i32) {
     // SAFETY: as above.
     let function = unsafe { frame.function.assume_init() };
     // SAFETY: as above.
-    let collective = unsafe { frame.collective.assume_init_ref() }.as_ref();
+    let binding = unsafe { frame.binding.assume_init() };
+    let thread = call.thread;
     // A forked child that returns from its parent's call has no ring for it.
-    if !thread::existing().is_some_and(|here| std::ptr::eq(here, call.thread)) {
+    if !thread::existing().is_some_and(|here| std::ptr::eq(here, thread)) {
         return;
     }
-    call.thread.mpi_frame.set(0);
-    if status == 0 && has_found_nothing(frame, function) {
-        let count = &call.thread.empty_tests;
+    let said = match binding {
+        Binding::C => learn(frame, call, function, status),
+        Binding::Inside => {
+            let said = learn(frame, call, function, status);
+            return keep(&thread.fortran, &said);
+        }
+        Binding::Fortran => kept(&thread.fortran),
+    };
+    thread.mpi_frame.set(0);
+    let Said::Call(status, about) = said else {
+        let count = &thread.empty_tests;
         count.set(count.get().saturating_add(1));
         collector::exit_unrecorded(call);
         return;
-    }
-    let mut about = MpiCall {
-        empty_tests: call.thread.empty_tests.take(),
-        ..MpiCall::default()
     };
-    // A call inside of another one may be a signal handler's.
-    if status == 0 && call.parent == 0 && function.ends == Ends::Nothing {
-        about = explain(frame, function, about);
+    let about = MpiCall {
+        empty_tests: thread.empty_tests.take(),
+        ..about
+    };
+    collector::exit_with_words(end, call, status, about.bytes.unwrap_or(0), about.words());
+    if let Some(process) = process::get() {
+        process.calibrate_when_due(end);
     }
-    if let Some(collective) = collective {
+}
+
+/// What a call of C says that has returned.
+#[inline(always)]
+fn learn(frame: &Frame, call: &Call, function: &Function, status: i32) -> Said {
+    if status == 0 && has_found_nothing(frame, function) {
+        return Said::Nothing;
+    }
+    // A call inside of another one may be a signal handler's.
+    let about = if status == 0 && call.parent == 0 && function.ends == Ends::Nothing {
+        explain(frame, function)
+    } else {
+        MpiCall::default()
+    };
+    // SAFETY: the caller has found that `begin` wrote it.
+    if let Some(collective) = unsafe { frame.collective.assume_init_ref() } {
         if status != 0 {
             withdraw(call, collective);
         } else if !collective.is_announced {
@@ -271,9 +365,31 @@ fn finish(frame: &Frame, end: u64, status: i32) {
     if status == 0 {
         made(frame, function);
     }
-    collector::exit_with_words(end, call, Some(status), about.bytes.unwrap_or(0), about.words());
-    if let Some(process) = process::get() {
-        process.calibrate_when_due(end);
+    Said::Call(Some(status), about)
+}
+
+/// For the call of Fortran that the thread is in.
+#[inline(always)]
+fn keep(call: &FortranCall, said: &Said) {
+    let outcome = match said {
+        Said::Nothing => outcome::FOUND_NOTHING,
+        Said::Call(status, about) => {
+            call.status.set(status.unwrap_or(0));
+            call.words.set(about.words());
+            outcome::RETURNED
+        }
+    };
+    call.outcome.set(outcome);
+}
+
+/// What was kept.
+#[inline(always)]
+fn kept(call: &FortranCall) -> Said {
+    call.expected.set(0);
+    match call.outcome.get() {
+        outcome::RETURNED => Said::Call(Some(call.status.get()), MpiCall::of(call.words.get())),
+        outcome::FOUND_NOTHING => Said::Nothing,
+        _ => Said::Call(None, MpiCall::default()),
     }
 }
 
@@ -306,15 +422,17 @@ fn has_found_nothing(frame: &Frame, function: &Function) -> bool {
 
 /// What the arguments of a successful call say.
 #[inline(always)]
-fn explain(frame: &Frame, function: &Function, about: MpiCall) -> MpiCall {
-    let Some(family) = family::family() else { return about };
+fn explain(frame: &Frame, function: &Function) -> MpiCall {
+    let Some(family) = family::family() else {
+        return MpiCall::default();
+    };
     let rank = |at: Option<u8>| at.map_or(UNKNOWN, |at| family.rank(number(frame, at)));
     let mut about = MpiCall {
         peer: rank(function.peer),
         root: rank(function.root),
         tag: function.tag.map_or(UNKNOWN, |at| family.tag(number(frame, at))),
         operator: function.operator.map_or(0, |at| family.operator(argument(frame, at))),
-        ..about
+        ..MpiCall::default()
     };
     if !family::is_running() {
         return about;

@@ -62,6 +62,21 @@ pub(super) enum Makes {
     },
 }
 
+/// Whose name of a function it is, and who calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding {
+    /// The name of C.
+    C,
+    /// A name of Fortran: arguments are addresses, a return code is stored in the last one, and nothing is returned.
+    Fortran,
+    /// The name of C, in a library that has the functions of Fortran and calls those of C for them.
+    Inside,
+}
+
+impl Binding {
+    pub(super) const ALL: [Self; 3] = [Self::C, Self::Fortran, Self::Inside];
+}
+
 /// A function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
@@ -343,9 +358,31 @@ pub(super) static FUNCTIONS: [Function; 133] = [
     row(c"PMPI_Finalize", 0).ends(Ends::Mpi).watched(),
 ];
 
-/// Number of the function of this name.
-pub(super) fn number_of(name: &CStr) -> Option<usize> {
-    FUNCTIONS.iter().position(|function| function.name == name)
+/// What Fortran adds to names, and behind that up to two underscores: `mpi_f08`, with and without descriptors of
+/// arrays, and the form of a function that returns an address as one.
+const ENDS: [&[u8]; 3] = [b"_f08ts", b"_f08", b"_cptr"];
+
+/// Number of the function of this name in the imports of the program, or of a library that has functions of Fortran.
+pub(super) fn named(name: &CStr, is_inside: bool) -> Option<(usize, Binding)> {
+    let name = name.to_bytes();
+    let number_of = |name: &[u8]| FUNCTIONS.iter().position(|function| function.name.to_bytes() == name);
+    if is_inside {
+        let number = number_of(name.strip_prefix(b"P").unwrap_or(name))?;
+        return Some((number, Binding::Inside));
+    }
+    number_of(name)
+        .map(|number| (number, Binding::C))
+        .or_else(|| Some((number_of_fortran(name)?, Binding::Fortran)))
+}
+
+/// Number of the function of a name of Fortran, in small or large letters.
+fn number_of_fortran(name: &[u8]) -> Option<usize> {
+    let mut name = name;
+    for end in [&b"_"[..], b"_"].iter().chain(&ENDS) {
+        name = name.strip_suffix(*end).unwrap_or(name);
+    }
+    let is_it = |function: &Function| function.is_recorded && function.name.to_bytes().eq_ignore_ascii_case(name);
+    FUNCTIONS.iter().position(is_it)
 }
 
 #[cfg(test)]
@@ -394,9 +431,33 @@ mod tests {
     #[test]
     fn names_are_distinct_and_found() {
         for (number, function) in FUNCTIONS.iter().enumerate() {
-            assert_eq!(number_of(function.name), Some(number));
+            assert_eq!(named(function.name, false), Some((number, Binding::C)));
         }
-        assert_eq!(number_of(c"MPI_Wtime"), None);
+        assert_eq!(named(c"MPI_Wtime", false), None);
+        let found = |name, is_inside| {
+            let (number, binding) = named(name, is_inside)?;
+            Some((FUNCTIONS.get(number)?.name, binding))
+        };
+        let of_fortran = [
+            c"mpi_send_",
+            c"mpi_send",
+            c"mpi_send__",
+            c"MPI_SEND",
+            c"mpi_send_f08_",
+            c"mpi_send_f08ts_",
+        ];
+        for name in of_fortran {
+            assert_eq!(found(name, false), Some((c"MPI_Send", Binding::Fortran)), "{name:?}");
+            assert_eq!(found(name, true), None, "{name:?}");
+        }
+        let allocate = Some((c"MPI_Win_allocate", Binding::Fortran));
+        assert_eq!(found(c"mpi_win_allocate_cptr_", false), allocate);
+        for name in [c"mpi_send_init_", c"mpi_send_f08ts_large_", c"MPI_Send_c", c"PMPI_Send"] {
+            assert_eq!(found(name, false), None, "{name:?}");
+        }
+        for name in [c"MPI_Comm_free", c"PMPI_Comm_free"] {
+            assert_eq!(found(name, true), Some((c"MPI_Comm_free", Binding::Inside)));
+        }
         let matched = FUNCTIONS.iter().filter(|function| function.collective != 0);
         let mut matched: Vec<_> = matched.map(|function| (function.collective, function.name)).collect();
         matched.sort_unstable();

@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "the loader's list of libraries and their import tables")]
 
-use super::functions::{FUNCTIONS, Function, number_of};
+use super::functions::{Binding, FUNCTIONS, Function, named};
 use super::{calls, family};
 use crate::elf::{Import, Object, headers};
 use crate::notices;
@@ -22,12 +22,14 @@ const STUBS: usize = 1024;
 /// Number of libraries that are known to be done.
 const DONE: usize = 4096;
 /// Beginnings of names that are looked for in import tables.
-const STARTS: [&[u8]; 2] = [b"MPI_", b"PMPI_"];
+const STARTS: [&[u8]; 3] = [b"MPI_", b"PMPI_", b"mpi_"];
+/// A library that has functions of Fortran has one of these.
+const OF_FORTRAN: [&CStr; 2] = [c"mpi_init_", c"mpi_init_f08_"];
 const PAGE: u64 = 4096;
 
 gate::stubs!(fn stubs, STUBS, calls::gate);
 
-/// What is behind a stub: number of the function plus one, and the address to call.
+/// What is behind a stub: number of the function plus one with the binding above, and the address to call.
 type Behind = [AtomicU64; 2];
 static BEHIND: [Behind; STUBS] = [const { [const { AtomicU64::new(0) }; 2] }; STUBS];
 
@@ -35,6 +37,8 @@ static BEHIND: [Behind; STUBS] = [const { [const { AtomicU64::new(0) }; 2] }; ST
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// Id of the process while a thread of it looks at tables; a child that was forked meanwhile has another one.
 static LOOKING: AtomicU64 = AtomicU64::new(0);
+/// 1 if a library has functions of Fortran: their names mean them then.
+static IS_FORTRAN: AtomicU64 = AtomicU64::new(0);
 /// Libraries that the loader had added and removed when all tables had been looked at.
 static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Looks in a row that found a library that is not relocated.
@@ -55,13 +59,18 @@ const TEXTS: [&str; 2] = [
 const TOO_MANY: usize = 0;
 const NOT_WRITTEN: usize = 1;
 
-/// Function and next address of a stub.
+/// Bits of a function's number.
+const NUMBER_BITS: u32 = 16;
+
+/// Number, function, binding and next address of a stub.
 #[inline(always)]
-pub(super) fn behind(stub: usize) -> Option<(u16, &'static Function, u64)> {
-    let [number, next] = BEHIND.get(stub)?;
+pub(super) fn behind(stub: usize) -> Option<(u16, &'static Function, Binding, u64)> {
+    let [what, next] = BEHIND.get(stub)?;
     let next = next.load(Ordering::Acquire);
-    let number = (number.load(Ordering::Relaxed) as usize).checked_sub(1)?;
-    Some((number as u16, FUNCTIONS.get(number)?, next))
+    let what = what.load(Ordering::Relaxed);
+    let number = (what as u16).checked_sub(1)?;
+    let binding = *Binding::ALL.get((what >> NUMBER_BITS) as usize)?;
+    Some((number, FUNCTIONS.get(usize::from(number))?, binding, next))
 }
 
 fn first_stub() -> u64 {
@@ -73,8 +82,8 @@ fn is_stub(address: u64) -> bool {
 }
 
 /// The stub of a function in front of an address. `None`: there are too many. Called while `LOOKING` is held.
-fn stub_for(number: usize, next: u64) -> Option<u64> {
-    let wanted = number as u64 + 1;
+fn stub_for((number, binding): (usize, Binding), next: u64) -> Option<u64> {
+    let wanted = (number as u64 + 1) | ((binding as u64) << NUMBER_BITS);
     for (at, [function, address]) in BEHIND.iter().enumerate() {
         let known = function.load(Ordering::Relaxed);
         if known == 0 {
@@ -117,11 +126,11 @@ pub(crate) fn follow() {
 
 /// The stub to hand out for a function that the program has looked up.
 pub(crate) fn stand_in(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
-    let number = number_of(name).filter(|_| is_enabled())?;
+    let meant = meant(name, false).filter(|_| is_enabled())?;
     if is_stub(found as u64) || !is_code(found as u64) {
         return None;
     }
-    let stub = alone(|| stub_for(number, found as u64)).flatten()?;
+    let stub = alone(|| stub_for(meant, found as u64)).flatten()?;
     Some(stub as *mut c_void)
 }
 
@@ -152,6 +161,8 @@ fn look() {
         }
         let mut is_complete = true;
         if family::find() {
+            let is_fortran = OF_FORTRAN.iter().any(|name| first_definition(name).is_some());
+            IS_FORTRAN.store(u64::from(is_fortran), Ordering::Relaxed);
             let mut number = 0;
             each(|object, info| {
                 number += 1;
@@ -196,16 +207,23 @@ fn look() {
 /// Rewrites the imports of a library; false if it is not relocated yet. One that the program started with is.
 fn rewrite(object: &Object, info: &libc::dl_phdr_info, is_of_start: bool) -> bool {
     let mut is_done = true;
+    let is_inside = OF_FORTRAN.iter().any(|name| object.find(name).is_some());
     object.imports(&STARTS, |import| {
         // A pointer in the library's data is the program's.
-        if let Some(number) = number_of(import.name).filter(|_| !import.is_data) {
-            is_done &= rewrite_entry(info, import, number, is_of_start);
+        if let Some(meant) = meant(import.name, is_inside).filter(|_| !import.is_data) {
+            is_done &= rewrite_entry(info, import, meant, is_of_start);
         }
     });
     is_done
 }
 
-fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize, is_of_start: bool) -> bool {
+/// The function that a name means here.
+fn meant(name: &CStr, is_inside: bool) -> Option<(usize, Binding)> {
+    let is_fortran = IS_FORTRAN.load(Ordering::Relaxed) != 0;
+    named(name, is_inside).filter(|(_, binding)| is_fortran || *binding != Binding::Fortran)
+}
+
+fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, meant: (usize, Binding), is_of_start: bool) -> bool {
     // SAFETY: the library has this entry, which is aligned; others only read and write it whole.
     let entry = unsafe { &*(import.place as *const AtomicU64) };
     let held = entry.load(Ordering::Acquire);
@@ -227,7 +245,7 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, number: usize, 
     } else {
         return false;
     };
-    let Some(stub) = stub_for(number, next) else {
+    let Some(stub) = stub_for(meant, next) else {
         say(TOO_MANY);
         return true;
     };
