@@ -1,5 +1,6 @@
 //! Ranks of real implementations of MPI, matched with each other; the truth is what they wrote of their own calls.
 
+mod messages;
 mod shares;
 
 use crate::kit::directory::place;
