@@ -3,6 +3,7 @@
 
 use crate::keep::health::{Health, Numbers};
 use crate::model::analysis::placement;
+use crate::model::report::mpi::functions;
 use crate::model::table::CopyStat;
 use crate::model::{Fresh, Snapshot, Store};
 use anyhow::{Context, Result};
@@ -122,6 +123,7 @@ pub fn text(snapshot: &Snapshot, keep: Option<Numbers>) -> String {
     kernels(snapshot, &mut out);
     copies(snapshot, &mut out);
     calls(snapshot, &mut out);
+    mpi(snapshot, &mut out);
     lost(snapshot, &mut out);
     placed(snapshot, &mut out);
     if let Some(numbers) = keep {
@@ -182,6 +184,31 @@ fn calls(snapshot: &Snapshot, out: &mut String) {
     let errors = rows.iter().map(|row| (words(row.id), row.errors as f64));
     let help = "API calls that returned an error.";
     family(out, "roctop_api_errors", "", help, errors);
+}
+
+/// Time in MPI by function and rank, and bytes by function; nothing without MPI.
+fn mpi(snapshot: &Snapshot, out: &mut String) {
+    let functions = functions(snapshot);
+    if functions.is_empty() {
+        return;
+    }
+    let time = functions.iter().flat_map(|function| {
+        let of = function.row.by_process.iter();
+        of.map(move |(process, nanos)| {
+            let rank = snapshot.names.process(*process).and_then(|process| process.rank);
+            let words = vec![
+                ("function", function.name.to_owned()),
+                ("kind", function.kind.word().to_owned()),
+                ("rank", rank.map_or_else(String::new, |rank| rank.to_string())),
+            ];
+            (words, seconds(*nanos))
+        })
+    });
+    family(out, "roctop_mpi_seconds", "seconds", "Time in calls of MPI.", time);
+    let sized = functions.iter().filter(|function| function.row.sized > 0);
+    let bytes = sized.map(|function| (vec![("function", function.name.to_owned())], function.row.bytes as f64));
+    let help = "Bytes that calls of MPI give, or get where they give none.";
+    family(out, "roctop_mpi_bytes", "bytes", help, bytes);
 }
 
 fn lost(snapshot: &Snapshot, out: &mut String) {

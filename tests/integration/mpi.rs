@@ -1,5 +1,8 @@
 //! Ranks of real implementations of MPI, matched with each other; the truth is what they wrote of their own calls.
 
+mod messages;
+mod shares;
+
 use crate::kit::directory::place;
 use crate::kit::patience;
 use crate::kit::table::Table;
@@ -13,8 +16,8 @@ use std::process::{Command, Stdio};
 const IMPLEMENTATIONS: [(&str, &str); 2] = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
 const RANKS: usize = 4;
 
-/// Calls `act` for each installed implementation, with a directory that has the program.
-fn each(test: &str, act: impl Fn(&Ranks)) {
+/// Calls `act` for each installed implementation, with a directory that has the program of this source.
+fn each(test: &str, source: &str, act: impl Fn(&Ranks)) {
     for (compiler, launcher) in IMPLEMENTATIONS {
         if Command::new(compiler).arg("--version").output().is_err() {
             assert!(std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(), "needs {compiler}");
@@ -22,7 +25,9 @@ fn each(test: &str, act: impl Fn(&Ranks)) {
             continue;
         }
         let place = place(&format!("mpi-{test}-{launcher}"));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/kit/mpi_ranks.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/integration/kit")
+            .join(source);
         let compile = |result: &str, more: &[&str]| {
             let mut command = Command::new(compiler);
             command
@@ -152,11 +157,12 @@ fn wait(facts: &BTreeMap<usize, Fact>, rank: usize) -> [u64; 2] {
     [least.saturating_sub(own.begin[1]), most.saturating_sub(own.begin[0])]
 }
 
-/// Checks `Wait_ns` of all calls in files against what the ranks wrote.
-fn check_waits(ranks: &Ranks, folder: &str) {
-    let truth = ranks.truth();
-    // By process and begin; an interval of the program contains one call.
-    let mut calls: BTreeMap<(u32, u64), (String, u64, String)> = BTreeMap::new();
+/// Function, end and `Wait_ns` of calls, by process and begin.
+type Calls = BTreeMap<(u32, u64), (String, u64, String)>;
+
+/// All calls of MPI in files.
+fn calls_of(ranks: &Ranks, folder: &str) -> Calls {
+    let mut calls = Calls::new();
     for entry in std::fs::read_dir(ranks.place.join(folder)).unwrap() {
         let path = entry.unwrap().path();
         if !path.to_str().unwrap().ends_with("mpi_api_trace.csv") {
@@ -178,6 +184,14 @@ fn check_waits(ranks: &Ranks, folder: &str) {
             calls.insert(key, (function.to_owned(), ends[at], wait.to_owned()));
         }
     }
+    calls
+}
+
+/// Checks `Wait_ns` of all calls in files against what the ranks wrote.
+fn check_waits(ranks: &Ranks, folder: &str) {
+    let truth = ranks.truth();
+    // An interval of the program contains one call.
+    let calls = calls_of(ranks, folder);
     let mut matched = calls.values().filter(|call| !call.2.is_empty()).count();
     for ((communicator, number), facts) in &truth {
         for (rank, fact) in facts {
@@ -205,12 +219,13 @@ fn check_waits(ranks: &Ranks, folder: &str) {
 
 #[test]
 fn ranks_wait_as_long_as_their_own_times_say() {
-    each("waits", |ranks| {
+    each("waits", "mpi_ranks.c", |ranks| {
         ranks.record(RANKS, &[]);
         ranks.roctop(&["export", "rec", "--format", "csv", "-d", "out"]);
         check_waits(ranks, "out");
         check_sums(ranks);
         check_threshold(ranks, &["rec"]);
+        shares::check(ranks);
         let table = ranks.roctop(&["summary", "rec"]);
         assert!(table.contains("  MPI_Allreduce of comm 0\n"), "{table}");
         assert!(
@@ -277,7 +292,7 @@ fn check_threshold(ranks: &Ranks, recordings: &[&str]) {
 /// Each rank has its own roctop, and the recordings are opened together.
 #[test]
 fn recordings_of_ranks_are_matched_when_they_are_read_together() {
-    each("together", |ranks| {
+    each("together", "mpi_ranks.c", |ranks| {
         let own = ["record", "-o", "run/rank-%rank%", "--"].map(str::to_owned).to_vec();
         let roctop = vec![env!("CARGO_BIN_EXE_roctop").to_owned()];
         let words = [ranks.launch(RANKS), roctop, own, ranks.program()].concat();

@@ -44,27 +44,79 @@ pub(crate) struct PartRow {
     pub(crate) bus_bandwidth: f64,
 }
 
-/// Maximum number of calls of a process whose waits are kept in memory, 24 bytes each.
-const MAX_WAITS: usize = 1 << 21;
+/// Maximum number of calls of a process of which that is kept in memory, 32 bytes each.
+const MAX_MATCHED: usize = 1 << 21;
 
-/// Waits of calls of MPI: thread, begin, ns; in order.
+/// What is known of a matched call of MPI.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    thread: u32,
+    begin: Nanos,
+    /// How long it waited, ns; `u64::MAX` unknown.
+    wait: u64,
+    /// The same for sender and receiver of a message; 0 for a collective.
+    flow: u64,
+}
+
+/// Matched calls of MPI of a process, by thread and begin.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(pub(crate) Vec<(u32, Nanos, u64)>);
+pub(crate) struct Matched(Vec<Known>);
 
-impl Waits {
-    /// Adds a part, if it is of MPI and its clock can be compared with the others'.
+impl Matched {
+    /// Adds a part, if it is of MPI.
     pub(crate) fn add(&mut self, row: &PartRow) {
-        if row.operation.is_mpi() && row.error != u64::MAX && self.0.len() < MAX_WAITS {
-            self.0.push((row.thread.0, row.call, row.wait));
+        let operation = row.operation;
+        if !operation.is_mpi() || self.0.len() >= MAX_MATCHED {
+            return;
         }
+        // Others return at once, and clocks may not be comparable.
+        let waits = row.error != u64::MAX && (!operation.is_message() || operation.awaits_message());
+        let known = Known {
+            thread: row.thread.0,
+            begin: row.call,
+            wait: if waits { row.wait } else { u64::MAX },
+            flow: if operation.is_message() { flow(row) } else { 0 },
+        };
+        self.0.push(known);
     }
 
-    /// How long a call waited for other ranks; `None` if it was not matched.
-    pub(crate) fn of(&self, call: &ApiCall) -> Option<u64> {
-        let key = (call.thread.0, call.span.begin);
-        let at = self.0.binary_search_by_key(&key, |wait| (wait.0, wait.1)).ok()?;
-        self.0.get(at).map(|wait| wait.2)
+    /// All have been added.
+    pub(crate) fn sort(&mut self) {
+        self.0.sort_unstable_by_key(|known| (known.thread, known.begin));
     }
+
+    fn of(&self, call: &ApiCall) -> Option<&Known> {
+        let key = (call.thread.0, call.span.begin);
+        let at = self.0.binary_search_by_key(&key, |known| (known.thread, known.begin));
+        self.0.get(at.ok()?)
+    }
+
+    /// How long a call waited for other ranks; `None` if that is not known.
+    pub(crate) fn wait(&self, call: &ApiCall) -> Option<u64> {
+        let wait = self.of(call)?.wait;
+        (wait != u64::MAX).then_some(wait)
+    }
+
+    /// Number of the message that a call sends or receives.
+    pub(crate) fn flow(&self, call: &ApiCall) -> Option<u64> {
+        let flow = self.of(call)?.flow;
+        (flow != 0).then_some(flow)
+    }
+}
+
+/// Number of a message: FNV-1a over its communicator, sender, receiver and sequence number.
+fn flow(row: &PartRow) -> u64 {
+    let peer = row.peer.saturating_sub(1);
+    let (from, to) = if row.operation.receives() {
+        (peer, row.rank)
+    } else {
+        (row.rank, peer)
+    };
+    let words = [row.communicator, from, to, row.sequence];
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    }) | 1
 }
 
 impl Entry for PartRow {
@@ -81,6 +133,13 @@ pub(crate) fn put(collectives: &mut Collectives, item: &Item) {
         Item::Process(process) => collectives.machine(process.id, process.machine),
         Item::Communicator(communicator) => collectives.communicator(communicator),
         Item::Communication(call) => collectives.communication(call),
+        Item::Message(call) => collectives.message(call),
+        Item::Switched { process, on: false, .. } => collectives.misses_calls(*process),
+        Item::Lost {
+            process,
+            reason,
+            records: 1..,
+        } if reason.is_of_calls() => collectives.misses_calls(*process),
         Item::Api(call) if collectives.is_active() => collectives.returned(call),
         Item::Dispatch(dispatch) if collectives.is_active() => collectives.dispatch(dispatch),
         _ => {}

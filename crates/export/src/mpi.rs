@@ -26,7 +26,7 @@ pub(super) struct Details {
 pub(super) fn details(view: &View<'_>, call: &ApiCall) -> Details {
     let text = call.arguments.and_then(|id| view.text(id));
     Details {
-        wait: view.waits.of(call).map(|wait| wait.min(i64::MAX as u64) as i64),
+        wait: view.matched.wait(call).map(|wait| wait.min(i64::MAX as u64) as i64),
         ..of_text(text.as_deref().unwrap_or_default(), view.process.rank)
     }
 }

@@ -119,6 +119,7 @@ impl Run {
             | Item::Binding(..)
             | Item::Communicator(_)
             | Item::Communication(_)
+            | Item::Message(_)
             | Item::Status { .. }
             | Item::ClockCost { .. }
             | Item::Switched { .. }

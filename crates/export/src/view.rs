@@ -5,7 +5,7 @@ mod stream;
 pub use super::scope::{Scope, Source, with_kd};
 
 use super::collect::{Collected, Event};
-use super::collectives::{PartRow, Waits};
+use super::collectives::{Matched, PartRow};
 use super::counted::{self, Counted};
 use super::gauges::Gauges;
 use super::nesting;
@@ -38,8 +38,8 @@ pub struct View<'a> {
     pub(super) gauges: Gauges<'a>,
     /// Its parts in collectives, in order of their calls.
     pub(super) parts: Sorted<PartRow>,
-    /// Waits of its calls of MPI.
-    pub(super) waits: Waits,
+    /// Its calls of MPI that were matched.
+    pub(super) matched: Matched,
     /// Stream numbers, by correlation id of the call that submitted work to them; found for the formats that have them.
     streams: OnceLock<Numbers>,
 }
@@ -101,12 +101,12 @@ impl<'a> View<'a> {
         };
         let rows = nesting::rows(source.collected, events, wanted, &tests, source.place)?;
         let has_mpi = kinds.has(Kind::Mpi);
-        let (parts, waits) = parts_of(process.id, parts, source.place, |row| {
+        let (parts, matched) = parts_of(process.id, parts, source.place, |row| {
             (has_mpi || !row.operation.is_mpi()) && filter.accepts_text(row.operation.name())
         })?;
         let mut view = Self {
             parts,
-            waits,
+            matched,
             scope,
             rows,
             counted: Counted::default(),
@@ -155,25 +155,28 @@ impl<'a> View<'a> {
 /// Memory for the parts of a process, bytes.
 const PART_BUFFER_BYTES: usize = 16 << 20;
 
-/// The parts of this process that pass, and the waits of those of MPI; parts of processes before it are passed over.
+/// The parts of this process that pass, and the calls of MPI that were matched; parts of processes before it are passed over.
 fn parts_of(
     process: ProcessId,
     parts: &mut Peekable<Iter<'_, PartRow>>,
     place: &Workspace,
     passes: impl Fn(&PartRow) -> bool,
-) -> io::Result<(Sorted<PartRow>, Waits)> {
+) -> io::Result<(Sorted<PartRow>, Matched)> {
     let mut own = Sorter::new(place, PART_BUFFER_BYTES);
-    let mut waits = Waits::default();
+    let mut matched = Matched::default();
     let is_near = |row: &io::Result<PartRow>| row.as_ref().map_or(true, |row| row.process <= process);
     while let Some(row) = parts.next_if(is_near) {
         let row = row?;
         if row.process == process && passes(&row) {
-            waits.add(&row);
-            own.put(row)?;
+            matched.add(&row);
+            // A message's calls are among those of MPI.
+            if !row.operation.is_message() {
+                own.put(row)?;
+            }
         }
     }
-    waits.0.sort_unstable();
-    Ok((own.finish()?, waits))
+    matched.sort();
+    Ok((own.finish()?, matched))
 }
 
 /// Passes the view of each non-empty process to `act`.

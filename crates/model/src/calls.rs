@@ -8,7 +8,7 @@ use super::stats::{HISTOGRAMS, Stat};
 use super::table::{MAX_IDS, dense};
 use crate::FastMap;
 use roctop_trace::arguments::value_of;
-use roctop_trace::item::{ApiCall, TextId, ThreadId};
+use roctop_trace::item::{ApiCall, ProcessId, TextId, ThreadId};
 
 /// Statistics of an operation.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct ApiStat {
     pub bytes: u64,
     /// Number of calls whose bytes are known.
     pub sized: u64,
+    /// Time in calls of MPI by process, ns.
+    pub by_process: Vec<(ProcessId, u64)>,
 }
 
 /// Call times of a thread.
@@ -67,7 +69,7 @@ impl Calls {
             self.call(call, nanos, is_error(call, names));
             let is_mpi = names.is_mpi(call.operation);
             if is_mpi {
-                self.count_bytes(call);
+                self.count_mpi(call, nanos);
             }
             if call.parent == 0 {
                 if is_mpi {
@@ -88,9 +90,15 @@ impl Calls {
     }
 
     #[cold]
-    fn count_bytes(&mut self, call: &ApiCall) {
-        let bytes = call.arguments.and_then(|id| self.bytes.get(&id));
-        if let (Some(bytes), Some(row)) = (bytes, self.operations.get_mut(call.operation.0 as usize)) {
+    fn count_mpi(&mut self, call: &ApiCall, nanos: u64) {
+        let Some(row) = self.operations.get_mut(call.operation.0 as usize) else {
+            return;
+        };
+        match row.by_process.binary_search_by_key(&call.process.0, |of| of.0.0) {
+            Ok(at) => row.by_process[at].1 = row.by_process[at].1.saturating_add(nanos),
+            Err(at) => row.by_process.insert(at, (call.process, nanos)),
+        }
+        if let Some(bytes) = call.arguments.and_then(|id| self.bytes.get(&id)) {
             row.bytes = row.bytes.saturating_add(*bytes);
             row.sized += 1;
         }

@@ -13,6 +13,7 @@ mod clocks;
 mod collective;
 mod communicator;
 mod matching;
+mod messages;
 mod operation;
 mod problem;
 mod slices;
@@ -36,6 +37,7 @@ use self::arrivals::Arrivals;
 use self::clocks::Clocks;
 use self::collective::PartKey;
 use self::communicator::Local;
+use self::messages::Messages;
 use crate::Snapshot;
 use crate::fx_hash::FastMap;
 use roctop_trace::item::{CollectiveOperation as Operation, Nanos, ProcessId, Span};
@@ -146,6 +148,7 @@ pub struct Collectives {
     problems: Vec<Problem>,
     clocks: Clocks,
     unmatched: u64,
+    messages: Messages,
     arrivals: Arrivals,
     /// Complete collectives since the last [`Collectives::take_done`], if they are wanted.
     done: Option<Vec<(Arc<Collective>, Times)>>,

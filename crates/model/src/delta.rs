@@ -6,6 +6,7 @@ use super::kernels::Cell;
 use super::sampled::SampledPlace;
 use super::snapshot::{ApiRow, KernelRow, Snapshot, ThreadRow, Values};
 use super::table::{CopyStat, CopySum, MarkerStat};
+use roctop_trace::item::ProcessId;
 
 impl Snapshot {
     /// The same values, counted from an earlier snapshot. The timeline, trends, memory, gauges, processes and losses
@@ -74,8 +75,19 @@ fn call(row: &ApiRow, earlier: &Values) -> ApiRow {
         errors: row.errors.saturating_sub(old.errors),
         bytes: row.bytes.saturating_sub(old.bytes),
         sized: row.sized.saturating_sub(old.sized),
+        by_process: by_process(row, old),
         ..row.clone()
     }
+}
+
+fn by_process(row: &ApiRow, old: &ApiRow) -> Vec<(ProcessId, u64)> {
+    let before = |process: ProcessId| {
+        let known = old.by_process.iter().find(|of| of.0 == process);
+        known.map_or(0, |of| of.1)
+    };
+    let rest = row.by_process.iter();
+    rest.map(|(process, nanos)| (*process, nanos.saturating_sub(before(*process))))
+        .collect()
 }
 
 /// Routes keep their indexes, because slices refer to them.

@@ -380,6 +380,7 @@ impl Store {
             Item::Site(process, fact) => Arc::make_mut(&mut self.sites).add(*process, fact),
             Item::Communicator(communicator) => self.collectives.communicator(communicator),
             Item::Communication(call) => self.collectives.communication(call),
+            Item::Message(call) => self.collectives.message(call),
             Item::Allocation(allocation) => self.allocation(allocation),
             // For exports only; the screen gets gauges and counters as devices and counts.
             Item::Scratch(_)
@@ -422,7 +423,7 @@ impl Store {
                 }
             }
             Item::ClockCost { process, picoseconds } => self.row(*process, |row| row.reading = Some(*picoseconds)),
-            Item::Switched { process, on, .. } => self.row(*process, |row| row.recording = *on),
+            Item::Switched { process, on, .. } => self.switched(*process, *on),
             Item::Device(device) => {
                 if self.names.gpu_number(device.node) != Some(device.number) {
                     Arc::make_mut(&mut self.names).put_gpu(device.node, device.number);
@@ -486,6 +487,14 @@ impl Store {
         }
     }
 
+    /// Recording was switched on or off.
+    fn switched(&mut self, process: ProcessId, on: bool) {
+        if !on {
+            self.collectives.misses_calls(process);
+        }
+        self.row(process, |row| row.recording = on);
+    }
+
     /// Updates a process's row, which is created if needed.
     fn row(&mut self, process: ProcessId, change: impl FnOnce(&mut ProcessRow)) {
         let at = process.0 as usize;
@@ -540,6 +549,9 @@ impl Store {
     }
 
     fn lost(&mut self, process: ProcessId, reason: LossReason, records: u64) {
+        if records > 0 && reason.is_of_calls() {
+            self.collectives.misses_calls(process);
+        }
         self.row(process, |row| match row.lost.iter_mut().find(|loss| loss.0 == reason) {
             Some(loss) => loss.1 = records,
             None => row.lost.push((reason, records)),

@@ -120,6 +120,7 @@ impl Store {
             last_error: row.last_error,
             bytes: row.bytes,
             sized: row.sized,
+            by_process: row.by_process.clone(),
         });
         let threads = self
             .tables

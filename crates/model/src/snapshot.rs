@@ -115,6 +115,8 @@ pub struct ApiRow {
     pub bytes: u64,
     /// Number of calls whose bytes are known.
     pub sized: u64,
+    /// Time in calls of MPI by process, ns; in order of the processes.
+    pub by_process: Vec<(ProcessId, u64)>,
 }
 
 /// Values of a thread.

@@ -283,6 +283,7 @@ impl SyntheticJob {
             collectives: communicator.arrivals.len() as u32,
             inside: work.inside,
             inside_kernels: work.inside,
+            mpi: 0,
             kernels,
             communicators: vec![CommunicatorPart {
                 rank,

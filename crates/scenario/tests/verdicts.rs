@@ -5,7 +5,7 @@ use roctop_model::{Fresh, LaneKey, Options, Snapshot, Store};
 use roctop_ring::record::Domain;
 use roctop_scenario::Scenario;
 use roctop_trace::item::{
-    ApiCall, CollectiveOperation, Communication, Communicator, Item, Process, ProcessId, Span, ThreadId,
+    Act, ApiCall, CollectiveOperation, Communication, Communicator, Item, Message, Process, ProcessId, Span, ThreadId,
 };
 use std::sync::Arc;
 
@@ -35,8 +35,37 @@ fn program_of(step: &str, steps: u32, work: &str) -> Arc<Snapshot> {
     scenario.store(Options::default(), length).snapshot(Fresh::All)
 }
 
-/// Two ranks of MPI: the first one is the program of a scenario, the second one calls `MPI_Allreduce` `late` after it, ns.
-fn with_late_rank(work: &str, late: u64) -> Arc<Snapshot> {
+/// What the first rank received in a call, and the second one sent.
+fn message(call: &ApiCall, other: ProcessId, late: u64) -> [Message; 2] {
+    let taken = Message {
+        act: Act::Receives,
+        process: call.process,
+        thread: call.thread,
+        correlation: call.correlation,
+        span: call.span,
+        operation: CollectiveOperation::MpiRecv,
+        communicator: 1,
+        peer: 1,
+        ..Message::default()
+    };
+    let sent = Message {
+        act: Act::Sends,
+        process: other,
+        thread: ThreadId(99),
+        span: Span {
+            begin: call.span.begin + late,
+            end: call.span.end,
+        },
+        operation: CollectiveOperation::MpiSend,
+        peer: 0,
+        ..taken
+    };
+    [taken, sent]
+}
+
+/// Two ranks of MPI: the first one is the program of a scenario, the second one calls `MPI_Allreduce` `late` after it, ns, or sends
+/// what the first one receives.
+fn with_late_rank(work: &str, late: u64, is_message: bool) -> Arc<Snapshot> {
     let text = format!(
         r#"
         title = "./rank"
@@ -80,8 +109,18 @@ fn with_late_rank(work: &str, late: u64) -> Arc<Snapshot> {
                         size: Some(2),
                         ..Communicator::default()
                     }));
+                    store.apply(&Item::Message(Message {
+                        act: Act::Begins,
+                        process: ProcessId(rank),
+                        ..Message::default()
+                    }));
                 }
                 continue;
+            }
+            Item::Api(call) if call.operation == reduce && is_message => {
+                for call in message(call, other, late) {
+                    store.apply(&Item::Message(call));
+                }
             }
             Item::Api(call) if call.operation == reduce => {
                 sequence += 1;
@@ -305,19 +344,22 @@ fn thread_in_mpi_is_no_late_one() {
 
 #[test]
 fn thread_in_mpi_waits_for_the_rank_that_is_late() {
-    let snap = with_late_rank(
-        r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 3ms", "sync 0", "late 1ms", "mpi 6ms"] }]"#,
-        5_000_000,
-    );
-    let verdict = verdict(&snap, 0);
-    let is_late = |cause| matches!(cause, Cause::Rank(_, 5));
-    assert_share(&verdict, 100.0 * 5.0 / 7.0, is_late);
-    assert_share(&verdict, 100.0 / 7.0, |cause| matches!(cause, Cause::Mpi(_)));
-    let words = verdict.words(&snap);
-    assert!(words[0].ends_with("% waits for rank 5 in MPI_Allreduce"), "{words:?}");
-    // Over the whole run, too, which is counted as it passes.
-    let whole = &snap.analysis().whole[0].verdict;
-    assert_share(whole, 100.0 * 5.0 / 7.0, is_late);
+    for is_message in [false, true] {
+        let snap = with_late_rank(
+            r#"work = [{ gpu = 0, stream = 1, thread = "main", do = ["kernel k 3ms", "sync 0", "late 1ms", "mpi 6ms"] }]"#,
+            5_000_000,
+            is_message,
+        );
+        let verdict = verdict(&snap, 0);
+        let is_late = |cause| matches!(cause, Cause::Rank(_, 5));
+        assert_share(&verdict, 100.0 * 5.0 / 7.0, is_late);
+        assert_share(&verdict, 100.0 / 7.0, |cause| matches!(cause, Cause::Mpi(_)));
+        let words = verdict.words(&snap);
+        assert!(words[0].ends_with("% waits for rank 5 in MPI_Allreduce"), "{words:?}");
+        // Over the whole run, too, which is counted as it passes.
+        let whole = &snap.analysis().whole[0].verdict;
+        assert_share(whole, 100.0 * 5.0 / 7.0, is_late);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub use plain::Plain;
 use recent::{Objects, Recent};
 use roctop_ring::layout::counter;
 use roctop_ring::reader::Thread as RingThread;
-use roctop_ring::record::{self, Body, Head, Slot};
+use roctop_ring::record::{self, Body, Domain, Head, Slot};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
@@ -441,6 +441,9 @@ impl Decoder {
                     self.event_call(process, head.domain(), &call, item.span.begin);
                 }
                 item.arguments = self.arguments(process, head.domain(), call.op, &arguments);
+                if head.domain() == Domain::MPI {
+                    self.message(&item, call.op, &arguments);
+                }
                 self.emit_call(item);
             }
             Body::Copy(copy) => {

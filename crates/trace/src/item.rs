@@ -10,7 +10,9 @@ mod counter;
 mod entity;
 
 pub use activity::{Allocation, ApiCall, Copy, Dispatch, EventCall, Marker, Open, Scratch, ThreadTime, Transfer};
-pub use communication::{Communication, Communicator, CommunicatorState, Datatype, Operation as CollectiveOperation};
+pub use communication::{
+    Act, Communication, Communicator, CommunicatorState, Datatype, Message, Operation as CollectiveOperation,
+};
 pub use counter::{CounterInfo, CounterInstances, CounterValue};
 pub use entity::{Agent, AgentKind, Code, Exit, Health, Kernel, Operation, Process, Queue, Registers, Stream, Thread};
 
@@ -80,6 +82,11 @@ impl LossReason {
     /// Whether it is about a recording as a whole, not about the process that the loss is listed with.
     pub const fn is_of_recording(self) -> bool {
         matches!(self, Self::Damaged | Self::Uncounted)
+    }
+
+    /// Whether calls of a process may be among them.
+    pub const fn is_of_calls(self) -> bool {
+        !matches!(self, Self::Untimed | Self::RangeTable) && !self.is_of_recording()
     }
 }
 
@@ -175,6 +182,8 @@ pub enum Item {
     Communicator(Communicator),
     /// A call of RCCL that communicates began.
     Communication(Communication),
+    /// A call of MPI that has to do with messages returned.
+    Message(Message),
     /// Memory was allocated, mapped or freed through HSA.
     Allocation(Allocation),
     /// Scratch memory was assigned to a queue or reclaimed.

@@ -325,7 +325,7 @@ fn calls_of_mpi_are_in_files_and_in_the_summary() {
     an_answer_has_the_sums(&place, &calls);
     let table = roctop(&place, &["summary", "rec"]);
     assert!(
-        table.contains("BYTES  MPI\n") && table.contains("% of the time in MPI"),
+        table.contains(" MAX/MEAN  MPI\n") && table.contains("% of the time in MPI"),
         "{table}"
     );
     // It may miss something else on this machine.

@@ -90,10 +90,15 @@ pub(super) fn begin(
         Slice::Copy(row) => ("memory_copy", copy(view, names, row, &mut all)),
         Slice::Part(row, is_wait) => ("collective", part(row, *is_wait, &mut all)),
     };
-    let flow = if id == 0 {
-        0
-    } else {
-        uuid(view.process.pid, "flow").wrapping_add(id << 1)
+    // A message of MPI leads from the sender's call to the receiver's; in other processes' files it has the same number.
+    let message = match slice {
+        Slice::Library(_, row) => view.matched.flow(&row.record),
+        _ => None,
+    };
+    let flow = match (message, id) {
+        (Some(message), _) => message,
+        (None, 0) => 0,
+        (None, id) => uuid(view.process.pid, "flow").wrapping_add(id << 1),
     };
     let event = Event {
         category,

@@ -3,6 +3,7 @@
 
 use super::answer::{Answer, Cell, Column, Order, Row, Unit};
 use super::question::{Question, Top, Verb};
+use crate::report::mpi;
 use roctop_trace::item::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -334,6 +335,29 @@ fn sum(columns: &[Column], group: &[(u32, Row)], ranks: u32) -> Row {
             return leader.map_or(Cell::None, |(_, row)| row.cells[at].clone());
         }
         let known = || group.iter().filter_map(|(of, row)| Some((of, row, number(row, at)?)));
+        let total = |name: &str| {
+            let at = place(name)?;
+            group.iter().filter_map(|(_, row)| number(row, at)).reduce(|a, b| a + b)
+        };
+        if column.name == mpi::AVERAGE_BYTES {
+            let mean = total("Bytes").zip(total("Calls_with_Bytes"));
+            let mean = mean.filter(|(_, calls)| *calls > 0.0);
+            return mean.map_or(Cell::None, |(bytes, calls)| Cell::Number((bytes / calls).floor()));
+        }
+        if column.name == mpi::MAX_OVER_MEAN {
+            let is_of_time = most
+                .zip(place("Total_ns"))
+                .is_some_and(|(most, total)| columns[most].unit == columns[total].unit);
+            let most = leader
+                .and_then(|(_, row)| number(row, most?))
+                .filter(|_| is_of_time && ranks > 1);
+            let mean = total("Total_ns")
+                .map(|total| total / f64::from(ranks))
+                .filter(|mean| *mean > 0.0);
+            return most
+                .zip(mean)
+                .map_or(Cell::None, |(most, mean)| Cell::Number(most / mean));
+        }
         if let [(of, row)] = group
             && (*of == ranks || column.unit != Unit::Share)
         {
@@ -436,6 +460,35 @@ mod tests {
     fn cells(part: &Part, row: usize, name: &str) -> Cell {
         let at = part.answer.columns.iter().position(|column| column.name == name);
         part.answer.rows[row].cells[at.unwrap_or_else(|| panic!("no column {name}"))].clone()
+    }
+
+    #[test]
+    fn time_in_mpi_has_its_greatest_over_the_mean_of_all_ranks() {
+        let columns = [
+            ("Function", Unit::Text),
+            ("Calls", Unit::Count),
+            ("Total_ns", Unit::Nanos),
+            ("Bytes", Unit::Bytes),
+            ("Calls_with_Bytes", Unit::Count),
+            (mpi::AVERAGE_BYTES, Unit::Bytes),
+            (mpi::MAX_OVER_MEAN, Unit::Number),
+        ];
+        let of = |values: &[[f64; 4]]| {
+            let row = |values: &[f64; 4]| [vec![Cell::Text("MPI_Recv".into())], values.map(number).to_vec()].concat();
+            let rows = values.iter().map(|values| [row(values), vec![Cell::None; 2]].concat());
+            answer(&columns, &rows.collect::<Vec<_>>(), Some("Total_ns"))
+        };
+        let plan = asked("top mpi");
+        // The last one calls another function.
+        let ranks = [of(&[[2.0, 100.0, 16.0, 2.0]]), of(&[[5.0, 300.0, 300.0, 1.0]]), of(&[])];
+        let parts: Vec<Part> = (0..).zip(ranks).map(|(rank, answer)| plan.part(rank, answer)).collect();
+        let [a, b, c] = <[Part; 3]>::try_from(parts.clone()).unwrap();
+        let node = plan.join(vec![b, c], false).unwrap();
+        for whole in [plan.join(parts, true), plan.join(vec![a, node], true)] {
+            let whole = whole.unwrap();
+            let shown = [mpi::AVERAGE_BYTES, mpi::MAX_OVER_MEAN].map(|name| cells(&whole, 0, name));
+            assert_eq!(shown, [number(105.0), number(2.25)]);
+        }
     }
 
     #[test]

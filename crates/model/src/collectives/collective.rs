@@ -68,6 +68,11 @@ impl Collective {
         }
     }
 
+    /// Whether it is a message of MPI.
+    pub fn is_message_of_mpi(&self) -> bool {
+        self.parts.iter().any(|part| part.call.operation.is_message())
+    }
+
     /// Whether all ranks' calls have returned.
     pub(super) fn has_returned(&self) -> bool {
         self.parts.len() == self.size as usize && self.parts.iter().all(|part| part.returned.is_some())

@@ -128,6 +128,7 @@ impl Collectives {
                 self.forget(&collective);
             }
         }
+        self.unmatched += self.messages.forget(communicator);
         let is_other = |collective: &Collective| collective.key.communicator != communicator;
         self.operations.retain(|key, _| key.0 != communicator);
         self.recent.retain(|(collective, _)| is_other(collective));

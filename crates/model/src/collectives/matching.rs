@@ -54,6 +54,9 @@ impl Collectives {
             self.reached.insert(pack(local.communicator, local.rank), call.sequence);
         }
         let is_mpi = call.operation.is_mpi();
+        if is_mpi {
+            self.gone_on(call.process, call.thread, call.start);
+        }
         let awaits_kernel = !is_mpi && !self.without_kernels.contains(&process);
         let collective = self.open.entry(key).or_insert_with(|| Collective {
             key,
@@ -308,6 +311,7 @@ impl Collectives {
     /// All records have come: what has no kernel gets none.
     pub fn finish(&mut self) {
         self.await_none(|_| true);
+        self.left_over();
     }
 
     /// Stops expecting kernels of parts.
@@ -396,7 +400,7 @@ impl Collectives {
         }
     }
 
-    fn close(&mut self, key: Key) {
+    pub(super) fn close(&mut self, key: Key) {
         let Some(mut collective) = self.open.remove(&key) else {
             return;
         };
@@ -409,7 +413,10 @@ impl Collectives {
             .first()
             .map_or(Operation::AllReduce, |part| part.call.operation);
         // Of calls of other functions, nobody knows which ones meet.
-        if operation.is_mpi() && collective.parts.iter().any(|part| part.call.operation != operation) {
+        if operation.is_mpi()
+            && key.pair.is_none()
+            && collective.parts.iter().any(|part| part.call.operation != operation)
+        {
             self.unmatched += collective.parts.len() as u64;
             return;
         }
@@ -423,18 +430,31 @@ impl Collectives {
         for (part, wait) in collective.parts.iter_mut().zip(waits) {
             part.wait = wait;
         }
-        let row = self
-            .operations
-            .entry((key.communicator, operation))
-            .or_insert_with(|| OperationRow {
-                communicator: key.communicator,
-                operation,
-                ..OperationRow::default()
-            });
-        row.add(&collective, &times);
+        // Each function of MPI that waits for a message has its own row.
+        let is_message = operation.is_message();
+        if is_message {
+            for part in collective
+                .parts
+                .iter()
+                .filter(|part| part.call.operation.awaits_message())
+            {
+                let row = self.operations.entry((key.communicator, part.call.operation));
+                let row = row.or_insert_with(|| OperationRow::new(key.communicator, part.call.operation));
+                row.add_message(part, &times, key.sequence);
+            }
+        } else {
+            let row = self.operations.entry((key.communicator, operation));
+            let row = row.or_insert_with(|| OperationRow::new(key.communicator, operation));
+            row.add(&collective, &times);
+        }
+        let has_waited = collective.parts.iter().any(|part| part.wait.rank.is_some());
         let collective = Arc::new(collective);
         if let Some(done) = &mut self.done {
             done.push((collective.clone(), times));
+        }
+        // Messages are many: those that nobody waited for would push out all else.
+        if is_message && !has_waited {
+            return;
         }
         self.recent.push_back((collective, times));
         if self.recent.len() > MAX_KEPT {

@@ -1,6 +1,6 @@
 //! Statistics of the operations of each communicator.
 
-use super::{Collective, Times};
+use super::{Collective, Part, Times};
 use roctop_trace::item::CollectiveOperation as Operation;
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct OperationRow {
     /// Index of the communicator.
     pub communicator: u32,
-    /// The operation; a message is a `Send`.
+    /// The operation; a message of RCCL is a `Send`.
     pub operation: Operation,
     /// Complete ones.
     pub count: u64,
@@ -69,6 +69,33 @@ impl OperationRow {
 }
 
 impl OperationRow {
+    pub(super) fn new(communicator: u32, operation: Operation) -> Self {
+        Self {
+            communicator,
+            operation,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a call of MPI that sends or receives: its skew is its wait.
+    pub(super) fn add_message(&mut self, part: &Part, times: &Times, sequence: u32) {
+        let nanos = part.wait.nanos;
+        self.count += 1;
+        self.skew = self.skew.saturating_add(nanos);
+        if nanos >= self.max_skew {
+            (self.max_skew, self.error, self.worst) = (nanos, times.error, sequence);
+        }
+        self.transfer = self.transfer.saturating_add(times.transfer());
+        self.wait = self.wait.saturating_add(nanos);
+        if let Some(rank) = part.wait.rank {
+            self.significant += 1;
+            *self.last.entry(rank).or_default() += 1;
+            if nanos > self.max_wait.0 {
+                self.max_wait = (nanos, part.rank);
+            }
+        }
+    }
+
     pub(super) fn add(&mut self, collective: &Collective, times: &Times) {
         let skew = times.skew();
         self.count += 1;

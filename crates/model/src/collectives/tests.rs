@@ -1,6 +1,7 @@
 use super::*;
 use roctop_trace::item::{ApiCall, Communication, Communicator, CommunicatorState, Datatype, Dispatch, OperationId};
 
+mod messages;
 mod of_mpi;
 
 const MS: u64 = 1_000_000;

@@ -67,7 +67,7 @@ fn needs(operation: Operation, own: u32, other: u32, root: Option<u32>) -> bool 
         Operation::MpiBcast | Operation::MpiScatter | Operation::MpiScatterv => root == Some(other),
         Operation::MpiGather | Operation::MpiGatherv | Operation::MpiReduce => root == Some(own),
         Operation::MpiScan | Operation::MpiExscan => other < own,
-        _ => true,
+        _ => !operation.is_message() || operation.awaits_message(),
     }
 }
 

@@ -248,6 +248,7 @@ pub(super) struct Mean {
     pub(super) copying: f64,
     pub(super) inside: f64,
     calls: f64,
+    pub(super) mpi: f64,
     pub(super) wait: Option<f64>,
     ready: f64,
     asleep: f64,
@@ -278,6 +279,7 @@ impl Mean {
             sum.copying += cell.copying();
             sum.inside += cell.inside();
             sum.calls += cell.calls();
+            sum.mpi += cell.mpi();
             sum.ready += cell.ready();
             sum.asleep += cell.asleep();
             add(&mut steps, cell.step());
@@ -297,6 +299,7 @@ impl Mean {
             copying: sum.copying / count,
             inside: sum.inside / count,
             calls: sum.calls / count,
+            mpi: sum.mpi / count,
             wait: mean(waits),
             ready: sum.ready / count,
             asleep: sum.asleep / count,

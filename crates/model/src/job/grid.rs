@@ -22,15 +22,18 @@ pub enum Quantity {
     Wait,
     /// Power, W.
     Power,
+    /// Share of time in MPI.
+    Mpi,
 }
 
 impl Quantity {
     /// All of them with their words.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Step, "step time"),
         (Self::Busy, "busy"),
         (Self::Wait, "wait"),
         (Self::Power, "power"),
+        (Self::Mpi, "MPI"),
     ];
 
     /// Its word.
@@ -59,6 +62,7 @@ pub struct Cell {
     copying: u16,
     inside: u16,
     calls: u16,
+    mpi: u16,
     ready: u16,
     asleep: u16,
     /// W, and MHz; 0 unknown.
@@ -98,6 +102,7 @@ impl Cell {
             copying: part(sums.copying, whole),
             inside: part(sums.inside, whole),
             calls: part(sums.inside.saturating_sub(sums.inside_kernels), whole),
+            mpi: part(sums.mpi, whole),
             ready: part(host.ready, host.length),
             asleep: part(if host.length == 0 { 0 } else { host.asleep() }, host.length),
             power: gauge(|readings| readings.power),
@@ -160,6 +165,11 @@ impl Cell {
         share(self.calls)
     }
 
+    /// Share of time in MPI, the sum of its threads.
+    pub fn mpi(&self) -> f64 {
+        share(self.mpi)
+    }
+
     /// Share of time waiting for others in collectives: the share of the matched ones, of all. `None` if none was matched
     /// beyond the clocks' error.
     pub fn wait(&self) -> Option<f64> {
@@ -198,6 +208,7 @@ impl Cell {
             Quantity::Busy => Some(self.busy()),
             Quantity::Wait => self.wait(),
             Quantity::Power => self.power(),
+            Quantity::Mpi => Some(self.mpi()),
         }
     }
 }

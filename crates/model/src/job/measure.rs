@@ -12,6 +12,7 @@ use crate::analysis::steps::{self, Source};
 use crate::analysis::usage;
 use crate::collectives::{Arrival, is_mutual};
 use crate::fx_hash::FastMap;
+use crate::report::mpi::time_of;
 use crate::snapshot::ProcessRow;
 use roctop_ring::record::engine;
 use roctop_trace::item::{AgentId, AgentKind, Exit, Nanos, ProcessId, Span, ThreadId};
@@ -47,6 +48,7 @@ struct Previous {
     copying: u64,
     collectives: (u64, u64, u64),
     blocked: u64,
+    mpi: u64,
     /// Number of the last arrival.
     arrival: u64,
     /// End of the last step.
@@ -129,6 +131,7 @@ impl Measure {
             .unwrap_or_default();
         let earlier = std::mem::replace(&mut previous.collectives, inside);
         let before = before(snap, process, window, previous.arrival);
+        let mpi = time_of(snap, process);
         let sums = RankSums {
             size: self.placement.size,
             pid: row.process.pid,
@@ -142,6 +145,7 @@ impl Measure {
             collectives: inside.0.saturating_sub(earlier.0) as u32,
             inside: inside.1.saturating_sub(earlier.1),
             inside_kernels: inside.2.saturating_sub(earlier.2),
+            mpi: mpi.saturating_sub(std::mem::replace(&mut previous.mpi, mpi)),
             kernels,
             communicators: communicators(snap, process, window, previous),
             gauges: busiest.and_then(|gpu| readings(snap, gpu)),

@@ -417,6 +417,7 @@ impl JobValues {
             Quantity::Busy => Some(mean.busy),
             Quantity::Wait => mean.wait,
             Quantity::Power => mean.power,
+            Quantity::Mpi => Some(mean.mpi),
         }
     }
 

@@ -11,7 +11,7 @@ pub const MAX_REPORT: usize = 10 * 1024;
 /// Maximum number of ranks of a node.
 pub const MAX_RANKS: usize = 16;
 /// Version of the form; another one is refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Times later than this (36 years after boot) come from foreign bytes.
 const LATEST: u64 = 1 << 60;
 /// Maximum length of a window, ns: one hour.

@@ -48,6 +48,8 @@ pub struct RankSums {
     pub inside: u64,
     /// The part of `inside` that is also in `kernel_time`, ns.
     pub inside_kernels: u64,
+    /// Time in calls of MPI, the sum of its threads, ns.
+    pub mpi: u64,
     /// The kernels with the most time, longest first.
     pub kernels: Vec<KernelSums>,
     /// The communicators with the most arrivals.

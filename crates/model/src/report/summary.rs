@@ -1,5 +1,6 @@
 //! Summary of a run, as text or JSON.
 
+use super::mpi;
 use crate::analysis::collectives as words;
 use crate::snapshot::{ApiRow, KernelRow, ProcessRow};
 use crate::stats::Stat;
@@ -96,7 +97,7 @@ pub fn write_table(snapshot: &Snapshot, whole: &Totals, out: &mut dyn Write) -> 
     kernels(snapshot, whole.kernel_time, out)?;
     copies(snapshot, out)?;
     api(snapshot, out)?;
-    mpi(snapshot, out)?;
+    mpi::write(snapshot, MAX_ROWS, out)?;
     collectives(snapshot, out)?;
     open(snapshot, out)
 }
@@ -113,87 +114,6 @@ fn notes(snapshot: &Snapshot) -> Vec<(&str, Vec<u32>)> {
         }
     }
     notes
-}
-
-/// Time in MPI of a process, the sum of its threads.
-pub struct MpiShare {
-    /// `rank 3`, or the process.
-    pub label: String,
-    /// Time, ns.
-    pub nanos: u64,
-    /// Of the run's time, 0 to 1; more with several threads in MPI at once.
-    pub share: f64,
-}
-
-/// Time in MPI by process, most first.
-pub fn mpi_shares(snapshot: &Snapshot) -> Vec<MpiShare> {
-    let mut shares: Vec<MpiShare> = Vec::new();
-    for row in &snapshot.values.processes {
-        let own = |id| {
-            snapshot
-                .names
-                .thread(id)
-                .is_some_and(|thread| thread.process == row.process.id)
-        };
-        let threads = snapshot.values.threads.iter().filter(|thread| own(thread.id));
-        let nanos: u64 = threads.map(|thread| thread.numbers.mpi).sum();
-        let label = match row.process.rank {
-            Some(rank) => format!("rank {rank}"),
-            None => format!("process {}", row.process.pid),
-        };
-        if nanos > 0 {
-            let share = nanos as f64 / snapshot.elapsed().max(1) as f64;
-            shares.push(MpiShare { label, nanos, share });
-        }
-    }
-    shares.sort_by_key(|share| Reverse(share.nanos));
-    shares
-}
-
-/// Writes time in MPI by function and by rank.
-fn mpi(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let rows = sorted_api(snapshot).into_iter();
-    let rows: Vec<_> = rows
-        .filter(|row| row.stat.calls > 0 && snapshot.names.is_mpi(row.id))
-        .collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let all: u64 = rows.iter().map(|row| row.stat.total).sum();
-    writeln!(
-        out,
-        "\n{:>9} {:>12} {:>6} {:>11} {:>11} {:>14}  MPI",
-        "CALLS", "TOTAL ms", "% MPI", "AVG us", "MAX us", "BYTES"
-    )?;
-    for row in rows.iter().take(MAX_ROWS) {
-        let name = snapshot
-            .names
-            .operation(row.id)
-            .map_or("?", |known| &known.operation.name);
-        let bytes = if row.sized == 0 {
-            "-".into()
-        } else {
-            row.bytes.to_string()
-        };
-        writeln!(
-            out,
-            "{:>9} {:>12.3} {:>6.1} {:>11} {:>11} {bytes:>14}  {name}",
-            row.stat.calls,
-            row.stat.total as f64 / 1e6,
-            100.0 * row.stat.total as f64 / all.max(1) as f64,
-            micros(row.stat.average()),
-            micros(Some(row.stat.max)),
-        )?;
-    }
-    let shares = mpi_shares(snapshot);
-    for MpiShare { label, nanos, share } in shares.iter().take(MAX_ROWS) {
-        let (share, millis) = (100.0 * share, *nanos as f64 / 1e6);
-        writeln!(out, "  {label}: {share:.1} % of the time in MPI, {millis:.3} ms")?;
-    }
-    if shares.len() > MAX_ROWS {
-        writeln!(out, "  … {} more", shares.len() - MAX_ROWS)?;
-    }
-    Ok(())
 }
 
 /// Writes the collectives, those with most skew first, and what is wrong with them.
@@ -263,7 +183,7 @@ fn format_seconds(nanos: u64) -> String {
     format!("{:.3}", nanos as f64 / 1e9)
 }
 
-fn micros(nanos: Option<u64>) -> String {
+pub(super) fn micros(nanos: Option<u64>) -> String {
     nanos.map_or_else(|| "-".into(), |nanos| format!("{:.3}", nanos as f64 / 1e3))
 }
 
@@ -601,10 +521,7 @@ pub fn json(snapshot: &Snapshot) -> Value {
         .into_iter()
         .map(|row| operation(snapshot, row))
         .collect();
-    let mpi: Vec<Value> = mpi_shares(snapshot)
-        .into_iter()
-        .map(|row| json!({"name": row.label, "time_ns": row.nanos, "share": row.share}))
-        .collect();
+    let [mpi, functions] = mpi::json(snapshot);
     let processes: Vec<Value> = values.processes.iter().map(|row| process(snapshot, row)).collect();
     let lost: Vec<Value> = values.processes.iter().flat_map(losses).collect();
     json!({
@@ -617,6 +534,7 @@ pub fn json(snapshot: &Snapshot) -> Value {
             "suspect_times": totals.suspect,
         },
         "lost_by_reason": lost, "processes": processes, "kernels": kernels, "copies": copies, "api": api, "mpi": mpi,
+        "mpi_functions": functions,
     })
 }
 

@@ -496,6 +496,7 @@ impl Watch {
             | Item::Site(..)
             | Item::Communicator(_)
             | Item::Communication(_)
+            | Item::Message(_)
             | Item::Allocation(_)
             | Item::Scratch(_)
             | Item::Status { .. }

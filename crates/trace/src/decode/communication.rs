@@ -2,10 +2,12 @@
 
 use super::Decoder;
 use crate::item::{
-    CollectiveOperation as Operation, Communication, Communicator, CommunicatorState, Datatype, Item, ProcessId,
+    Act, ApiCall, CollectiveOperation as Operation, Communication, Communicator, CommunicatorState, Datatype, Item,
+    Message, ProcessId,
 };
-use roctop_ring::record::mpi::{FIRST_COLLECTIVE, OF_MPI};
-use roctop_ring::record::{self, communicator};
+use roctop_ring::arguments::Arguments;
+use roctop_ring::record::mpi::{FIRST_COLLECTIVE, OF_MPI, UNKNOWN};
+use roctop_ring::record::{self, Domain, MpiCall, communicator};
 
 /// The operation with the number `op`. Two functions of several spellings are one operation.
 fn operation(op: u16) -> Option<Operation> {
@@ -95,6 +97,42 @@ impl Decoder {
             stream,
             group: found.group,
         })
+    }
+}
+
+impl Decoder {
+    /// A call of MPI that has to do with messages.
+    pub(super) fn message(&mut self, call: &ApiCall, op: u16, found: &Arguments) {
+        let names = &self.processes[call.process.0 as usize].operation_names;
+        let Some(name) = names.get(&(Domain::MPI.0, op)) else {
+            return;
+        };
+        let known = MpiCall::of(found.registers);
+        let operation = Operation::of_message(name);
+        let has_failed = call.status.is_some_and(|status| status != 0);
+        let is_known = known.communicator != 0 && known.peer != UNKNOWN && known.tag != UNKNOWN;
+        let act = match (operation, &**name) {
+            (Some(_), _) if has_failed || !is_known => Act::Unknown,
+            (Some(Operation::MpiSendrecv | Operation::MpiSendrecvReplace), _) => Act::Exchanges,
+            (Some(operation), _) if operation.receives() => Act::Receives,
+            (Some(_), _) => Act::Sends,
+            (None, "MPI_Init" | "MPI_Init_thread") => Act::Begins,
+            (None, "MPI_Finalize") => Act::Ends,
+            (None, "MPI_Start" | "MPI_Startall") => Act::Unknown,
+            _ => return,
+        };
+        self.items.push(Item::Message(Message {
+            act,
+            process: call.process,
+            thread: call.thread,
+            correlation: call.correlation,
+            span: call.span,
+            operation: operation.unwrap_or_default(),
+            communicator: OF_MPI | u32::from(known.communicator),
+            peer: known.peer,
+            tag: known.tag,
+            bytes: known.bytes,
+        }));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Communication by RCCL and MPI: communicators and the calls on them.
 
-use super::{Nanos, ProcessId, StreamId, ThreadId};
+use super::{Nanos, ProcessId, Span, StreamId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What happened to a communicator.
@@ -44,7 +44,7 @@ pub struct Communicator {
     pub at: Nanos,
 }
 
-/// An operation of RCCL, whatever its function is called, or a collective function of MPI.
+/// An operation of RCCL, whatever its function is called, or a function of MPI that is matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operation {
     /// All ranks get what all ranks have.
@@ -104,6 +104,34 @@ pub enum Operation {
     MpiScan,
     /// `MPI_Exscan`.
     MpiExscan,
+    /// `MPI_Send`.
+    MpiSend,
+    /// `MPI_Bsend`.
+    MpiBsend,
+    /// `MPI_Ssend`.
+    MpiSsend,
+    /// `MPI_Rsend`.
+    MpiRsend,
+    /// `MPI_Isend`.
+    MpiIsend,
+    /// `MPI_Ibsend`.
+    MpiIbsend,
+    /// `MPI_Issend`.
+    MpiIssend,
+    /// `MPI_Irsend`.
+    MpiIrsend,
+    /// `MPI_Recv`.
+    MpiRecv,
+    /// `MPI_Irecv`.
+    MpiIrecv,
+    /// `MPI_Mprobe`.
+    MpiMprobe,
+    /// `MPI_Improbe`.
+    MpiImprobe,
+    /// `MPI_Sendrecv`.
+    MpiSendrecv,
+    /// `MPI_Sendrecv_replace`.
+    MpiSendrecvReplace,
     /// The end of a group: what it contains starts now.
     GroupEnd,
     /// The call with the same correlation id failed and takes no part.
@@ -112,7 +140,7 @@ pub enum Operation {
 
 impl Operation {
     /// The operations that move data, by their numbers.
-    const ALL: [Self; 28] = [
+    const ALL: [Self; 42] = [
         Self::AllGather,
         Self::AllReduce,
         Self::AllToAll,
@@ -141,6 +169,20 @@ impl Operation {
         Self::MpiReduceScatterBlock,
         Self::MpiScan,
         Self::MpiExscan,
+        Self::MpiSend,
+        Self::MpiBsend,
+        Self::MpiSsend,
+        Self::MpiRsend,
+        Self::MpiIsend,
+        Self::MpiIbsend,
+        Self::MpiIssend,
+        Self::MpiIrsend,
+        Self::MpiRecv,
+        Self::MpiIrecv,
+        Self::MpiMprobe,
+        Self::MpiImprobe,
+        Self::MpiSendrecv,
+        Self::MpiSendrecvReplace,
     ];
 
     /// The operation with this number, the inverse of `as`; AllReduce if there is none.
@@ -150,13 +192,41 @@ impl Operation {
 
     /// The collective of MPI at this place in `mpi::COLLECTIVES`.
     pub fn of_mpi(at: u16) -> Option<Self> {
-        let all = Self::ALL.get(Self::MpiBarrier as usize..)?;
+        let all = Self::ALL.get(Self::MpiBarrier as usize..=Self::MpiExscan as usize)?;
         all.get(usize::from(at)).copied()
+    }
+
+    /// The function of MPI of this name that sends, receives or takes a message.
+    pub fn of_message(name: &str) -> Option<Self> {
+        let all = Self::ALL.get(Self::MpiSend as usize..)?;
+        all.iter().find(|known| known.name() == name).copied()
+    }
+
+    /// Whether it is a function of MPI that receives or takes a message.
+    pub const fn receives(self) -> bool {
+        matches!(
+            self,
+            Self::MpiRecv | Self::MpiIrecv | Self::MpiMprobe | Self::MpiImprobe
+        )
+    }
+
+    /// Whether it is a function of MPI that returns when the message has been received, or another rank has begun to receive
+    /// it. `MPI_Sendrecv` returns when two messages have; of which one it waited for, nobody knows.
+    pub const fn awaits_message(self) -> bool {
+        matches!(
+            self,
+            Self::MpiSend | Self::MpiSsend | Self::MpiRsend | Self::MpiRecv | Self::MpiMprobe
+        )
     }
 
     /// Whether it is a function of MPI.
     pub const fn is_mpi(self) -> bool {
-        Self::MpiBarrier as u32 <= self as u32 && self as u32 <= Self::MpiExscan as u32
+        Self::MpiBarrier as u32 <= self as u32 && self as u32 <= Self::MpiSendrecvReplace as u32
+    }
+
+    /// Whether it is a function of MPI for messages.
+    pub const fn is_message(self) -> bool {
+        Self::MpiSend as u32 <= self as u32 && self as u32 <= Self::MpiSendrecvReplace as u32
     }
 
     /// Name as RCCL or MPI has it.
@@ -190,6 +260,20 @@ impl Operation {
             Self::MpiReduceScatterBlock => "MPI_Reduce_scatter_block",
             Self::MpiScan => "MPI_Scan",
             Self::MpiExscan => "MPI_Exscan",
+            Self::MpiSend => "MPI_Send",
+            Self::MpiBsend => "MPI_Bsend",
+            Self::MpiSsend => "MPI_Ssend",
+            Self::MpiRsend => "MPI_Rsend",
+            Self::MpiIsend => "MPI_Isend",
+            Self::MpiIbsend => "MPI_Ibsend",
+            Self::MpiIssend => "MPI_Issend",
+            Self::MpiIrsend => "MPI_Irsend",
+            Self::MpiRecv => "MPI_Recv",
+            Self::MpiIrecv => "MPI_Irecv",
+            Self::MpiMprobe => "MPI_Mprobe",
+            Self::MpiImprobe => "MPI_Improbe",
+            Self::MpiSendrecv => "MPI_Sendrecv",
+            Self::MpiSendrecvReplace => "MPI_Sendrecv_replace",
             Self::GroupEnd => "GroupEnd",
             Self::Withdrawn => "Withdrawn",
         }
@@ -259,6 +343,49 @@ pub struct Communication {
     pub group: u32,
 }
 
+/// What a call of MPI means for the messages of its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Act {
+    /// MPI begins: no message came before.
+    Begins,
+    /// MPI ends: no message comes after.
+    Ends,
+    /// It sends.
+    Sends,
+    /// It receives, or takes a message that is received later.
+    Receives,
+    /// It sends, and receives a message that is not known.
+    Exchanges,
+    /// It sends or receives, or may: what, is not known.
+    #[default]
+    Unknown,
+}
+
+/// A call of MPI that has to do with messages, after its return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// What it means.
+    pub act: Act,
+    /// Process that called.
+    pub process: ProcessId,
+    /// Thread that called.
+    pub thread: ThreadId,
+    /// Correlation id of the call.
+    pub correlation: u64,
+    /// Time of the call.
+    pub span: Span,
+    /// Its function, if it sends or receives.
+    pub operation: Operation,
+    /// Number of the communicator in this process.
+    pub communicator: u32,
+    /// The other rank, or that of any ([`ANY`](roctop_ring::record::mpi::ANY)).
+    pub peer: i32,
+    /// The tag, or any.
+    pub tag: i32,
+    /// Bytes that are sent, or room for them.
+    pub bytes: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,5 +398,8 @@ mod tests {
         }
         let of_mpi: Vec<_> = (0..99).map_while(Operation::of_mpi).map(Operation::name).collect();
         assert_eq!(of_mpi, roctop_ring::record::mpi::COLLECTIVES);
+        assert_eq!(Operation::of_message("MPI_Recv"), Some(Operation::MpiRecv));
+        let others = ["MPI_Barrier", "MPI_Wait", "Send", "MPI_Mrecv"].map(Operation::of_message);
+        assert_eq!(others, [None; 4]);
     }
 }

@@ -5,7 +5,7 @@ use crate::Pane;
 use crate::tab::processes;
 use roctop_model::Snapshot;
 use roctop_model::ask::{Cell, Id, Order, Row, Unit};
-use roctop_model::report::summary::{MpiShare, mpi_shares};
+use roctop_model::report::mpi::{self, MpiShare};
 use roctop_model::snapshot;
 use roctop_trace::item::OperationId;
 use roctop_trace::units;
@@ -62,10 +62,11 @@ pub(super) fn errors(asking: &mut Asking<'_>) {
         .collect();
 }
 
-/// Functions of MPI with their bytes, and the share of each process's time.
+/// Functions of MPI with what they do, their bytes and how their time is distributed; the share of each process's time.
 pub(super) fn mpi(asking: &mut Asking<'_>) {
     let limit = asking.question.limit;
     let snap = asking.snap.clone();
+    let functions = mpi::functions(&snap);
     let (columns, mut rows, _) = Pane::Operations.list().answer(&asking.scene(), &[], usize::MAX);
     rows.retain(|row| snap.names.is_mpi(OperationId(row.key as u32)));
     asking.answer.count = rows.len();
@@ -73,26 +74,38 @@ pub(super) fn mpi(asking: &mut Asking<'_>) {
     asking.order(Pane::Operations);
     asking.column("Bytes", Unit::Bytes, 1);
     asking.column("Calls_with_Bytes", Unit::Count, 6);
+    asking.column(mpi::AVERAGE_BYTES, Unit::Bytes, 4);
+    asking.column("Kind", Unit::Text, 3);
+    asking.column(mpi::MAX_OVER_MEAN, Unit::Number, 3);
     asking.answer.rows = rows
         .into_iter()
         .take(limit)
         .map(|row| {
-            let of = snap
-                .values
-                .api
-                .iter()
-                .find(|known| known.id == OperationId(row.key as u32));
-            let sized = of.filter(|of| of.sized > 0);
+            let id = OperationId(row.key as u32);
+            let of = functions.iter().find(|known| known.row.id == id);
+            let number = |value: Option<f64>| value.map_or(Cell::None, Cell::Number);
+            let sized = of.filter(|of| of.row.sized > 0);
             let mut cells = row.cells;
-            cells.push(sized.map_or(Cell::None, |of| Cell::Number(of.bytes as f64)));
-            cells.push(Cell::Number(of.map_or(0, |of| of.sized) as f64));
+            cells.push(number(sized.map(|of| of.row.bytes as f64)));
+            cells.push(Cell::Number(of.map_or(0, |of| of.row.sized) as f64));
+            cells.push(number(of.and_then(mpi::Function::mean_bytes).map(|bytes| bytes as f64)));
+            cells.push(of.map_or(Cell::None, |of| Cell::Text(of.kind.word().into())));
+            cells.push(number(of.and_then(|of| of.imbalance).map(|of| of.0)));
             Row {
                 id: Some(Id::of_row(Pane::Operations.word(), &row.name.0, row.name.1)),
                 cells,
             }
         })
         .collect();
-    for MpiShare { label, share, .. } in mpi_shares(&snap).into_iter().take(MAX_ALERTS) {
+    if functions.is_empty() {
+        return;
+    }
+    asking.note(format!("of the time in MPI: {}", mpi::kinds_text(&functions)));
+    let shares = mpi::shares(&snap);
+    if let Some(text) = mpi::imbalance_text(&shares) {
+        asking.note(format!("time in MPI, {text}"));
+    }
+    for MpiShare { label, share, .. } in shares.into_iter().take(MAX_ALERTS) {
         asking.note(format!("{label}: {:.1} % of the time in MPI", 100.0 * share));
     }
 }

@@ -225,7 +225,7 @@ fn legend(job: &JobValues, scene: &Scene<'_>, width: u16) -> String {
     let median = median.map_or_else(String::new, |median| format!(", median {median}"));
     let scale = match quantity {
         Quantity::Step => ", 50 to 150 % of it",
-        Quantity::Busy | Quantity::Wait => ", 0 to 100 %",
+        Quantity::Busy | Quantity::Wait | Quantity::Mpi => ", 0 to 100 %",
         Quantity::Power => ", 0 to the highest",
     };
     let mean = if kind == RowKind::Node { "   ░▒▓ mean" } else { "" };

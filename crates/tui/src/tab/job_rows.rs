@@ -52,7 +52,7 @@ fn value(row: Row, scene: &Scene<'_>, quantity: Quantity) -> Option<f64> {
 fn distance(value: f64, median: f64, quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Step | Quantity::Power => (value - median) / median.max(f64::MIN_POSITIVE),
-        Quantity::Busy | Quantity::Wait => value - median,
+        Quantity::Busy | Quantity::Wait | Quantity::Mpi => value - median,
     }
 }
 
@@ -70,7 +70,7 @@ fn worst(row: Row, scene: &Scene<'_>) -> Option<(u32, f64)> {
 pub(crate) fn text(value: f64, quantity: Quantity, scene: &Scene<'_>) -> String {
     match quantity {
         Quantity::Step => scene.ui.duration(value as u64),
-        Quantity::Busy | Quantity::Wait => format!("{} %", units::percent(value)),
+        Quantity::Busy | Quantity::Wait | Quantity::Mpi => format!("{} %", units::percent(value)),
         Quantity::Power => format!("{value:.0} W"),
     }
 }
@@ -174,7 +174,7 @@ fn marks(row: Row, scene: &Scene<'_>, width: usize) -> Vec<Mark> {
     let level = |value: f64| match quantity {
         // From half of the median to one and a half; the median itself is in the middle of a level.
         Quantity::Step => value / median.max(f64::MIN_POSITIVE) - 0.5 + 1.0 / 16.0,
-        Quantity::Busy | Quantity::Wait => value,
+        Quantity::Busy | Quantity::Wait | Quantity::Mpi => value,
         Quantity::Power => value / highest,
     };
     let (end, first) = (job.end(), job.grid.first().unwrap_or(0));

@@ -161,7 +161,7 @@ fn learn(handle: u64, known: Option<&'static Place>) -> Option<Communicator> {
     let rank = ask(Question::Rank, handle)?;
     let is_inter = ask(Question::IsInter, handle)? != 0;
     // Without a place there is no number: the next call would get another one.
-    let Some(place) = known.or_else(|| claim(handle, 0)) else {
+    let Some(place) = known.or_else(|| claim(handle, world_identity(handle).unwrap_or(0))) else {
         let word = MpiCall::communicator_word(0, size, rank);
         return Some(Communicator { word, is_inter });
     };
@@ -205,15 +205,17 @@ pub(super) fn forget(handle: u64) {
     }
 }
 
+/// Identity of the world, if the handle is the world's.
+#[cold]
+fn world_identity(handle: u64) -> Option<u64> {
+    (predefined(handle) == Some(0)).then(|| WORLD_IDENTITY.load(Ordering::Relaxed))
+}
+
 /// The place of a communicator that has an identity.
 #[inline]
 fn identified(family: Family, word: u64) -> Option<&'static Place> {
     let handle = family.handle(word);
-    let place = find(handle).or_else(|| {
-        (predefined(handle) == Some(0))
-            .then(|| claim(handle, WORLD_IDENTITY.load(Ordering::Relaxed)))
-            .flatten()
-    });
+    let place = find(handle).or_else(|| claim(handle, world_identity(handle)?));
     place.filter(|place| place.identity.load(Ordering::Relaxed) != 0)
 }
 

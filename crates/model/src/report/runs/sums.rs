@@ -4,8 +4,9 @@ use crate::analysis::steps::Source;
 use crate::analysis::{Cause, placement};
 use crate::gauges::GaugeKind;
 use crate::report::comparison::codes;
+use crate::report::mpi;
 use crate::report::runs::statistics::median;
-use crate::report::summary::{copy_name, mpi_shares};
+use crate::report::summary::copy_name;
 use crate::stats::Stat;
 use crate::table::CopyStat;
 use crate::{Snapshot, snapshot};
@@ -314,7 +315,7 @@ impl Sums {
             }
             add(Kind::Api, name, own);
         }
-        for share in mpi_shares(steady) {
+        for share in mpi::shares(steady) {
             // Process ids differ between runs.
             if share.label.starts_with("rank ") {
                 add(
