@@ -13,6 +13,7 @@
 //   alloc    forty hipMalloc and hipFree
 //   burst    100000 hipGetDevice
 //   crash    SIGSEGV
+//   copies   nothing, and each request also copies 4 MiB to the GPU and back
 // AFTER requests follow, then the program ends with 0. BEFORE may be `until:PATH`: until the file PATH exists, for five minutes at
 // most.
 #include "count.hpp"
@@ -38,6 +39,9 @@ static int (*push)(const char*);
 static int (*pop)();
 static void (*mark)(const char*);
 static long number;
+static void* pinned;
+static void* large;
+static const size_t LARGE = 4 << 20;
 
 static void rest(long ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -46,6 +50,10 @@ static void request(long ms) {
   std::snprintf(text, sizeof text, "request %ld", number++);
   if (push) push(text);
   for (int i = 0; i < 4; i++) LAUNCH(work, 1, 64, 0, stream, data);
+  if (pinned) {
+    OK(hipMemcpyAsync, large, pinned, LARGE, hipMemcpyHostToDevice, stream);
+    OK(hipMemcpyAsync, pinned, large, LARGE, hipMemcpyDeviceToHost, stream);
+  }
   OK(hipStreamSynchronize, stream);
   rest(ms);
   if (pop) pop();
@@ -68,6 +76,10 @@ int main(int argc, char** argv) {
   mark = (decltype(mark))dlsym(RTLD_DEFAULT, "roctxMarkA");
   OK(hipMalloc, &data, 4096);
   OK(hipStreamCreate, &stream);
+  if (what == "copies") {
+    OK(hipHostMalloc, &pinned, LARGE, hipHostMallocDefault);
+    OK(hipMalloc, &large, LARGE);
+  }
   requests(before);
   int device;
   void* p = nullptr;

@@ -319,7 +319,7 @@ fn recordings_of_ranks_are_matched_when_they_are_read_together() {
 #[test]
 fn calls_of_fortran_are_matched_across_ranks() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/tests/c/mpi_tour.F");
-    each("fortran", |ranks| {
+    each("fortran", "mpi_ranks.c", |ranks| {
         let compiler = ranks.launcher.replace("mpirun", "mpif90");
         if Command::new(&compiler).arg("--version").output().is_err() {
             assert!(std::env::var_os("ROCTOP_REQUIRE_MPI").is_none(), "needs {compiler}");

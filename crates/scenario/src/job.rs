@@ -2,8 +2,7 @@
 //! reports go the way of real ones: through the daemon's reduction, as bytes, to the root.
 
 use roctop_model::analysis::Rule;
-use roctop_model::analysis::placement::{Place, SeenGpu};
-use roctop_model::bindings::Seen;
+use roctop_model::analysis::placement::Place;
 use roctop_model::job::{
     AlertSums, ArrivalSums, CommunicatorPart, HostSums, Job, KernelSums, NodeClock, PendingPart, RankReport, RankSums,
     Readings, Reducer, StepSums, decode_node, name_id,
@@ -332,32 +331,17 @@ impl SyntheticJob {
             numa: Some(numa),
             ..Device::default()
         });
+        let node = Node {
+            online: CpuSet::of(0..4 * CORES),
+            numa: numas.map(|id| Numa { id, cpus: cores(id) }).collect(),
+            cores: (0..4 * CORES).map(|core| CpuSet::of([core])).collect(),
+            gpus: gpus.collect(),
+            ..Node::default()
+        };
         Some(Box::new(Place {
             pid: 4000 + rank,
-            threads: vec![Seen {
-                allowed: CpuSet::of(core..core + 8),
-                readings: 1,
-                ..Seen::default()
-            }],
-            available: CpuSet::of(0..4 * CORES),
-            launcher: Some("Slurm".into()),
-            seen: (0..8)
-                .map(|gpu| SeenGpu {
-                    node: 4 + gpu,
-                    name: "gfx90a".into(),
-                    units: 110,
-                })
-                .collect(),
-            gpus: vec![4 + gpu],
             delay: Some(if is_wrong { 31_000 } else { 9_000 }),
-            node: Node {
-                online: CpuSet::of(0..4 * CORES),
-                numa: numas.map(|id| Numa { id, cpus: cores(id) }).collect(),
-                cores: (0..4 * CORES).map(|core| CpuSet::of([core])).collect(),
-                gpus: gpus.collect(),
-                ..Node::default()
-            },
-            ..Place::default()
+            ..Place::of_rank(rank, &CpuSet::of(core..core + 8), &[gpu], &node)
         }))
     }
 
@@ -372,6 +356,8 @@ impl SyntheticJob {
             memory: Some(142 << 30),
             network: None,
             network_errors: None,
+            xgmi: None,
+            xgmi_errors: None,
             throttle: if is_hot { "thermal".into() } else { String::new() },
         }
     }

@@ -218,6 +218,9 @@ pub enum MemoryMap {
         all: Vec<(u32, u64)>,
         /// The same of the mappings that contain buffers.
         buffers: Vec<(u32, u64)>,
+        /// Policies of its memory in the Linux kernel's words (`default`, `bind:3`), the one with most bytes first.
+        #[serde(default)]
+        policies: Vec<String>,
         /// Time that the reading took, ns.
         took: Nanos,
     },

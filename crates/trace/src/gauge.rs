@@ -83,6 +83,8 @@ pub struct Device {
     pub link_peak: Reading<f64>,
     /// Traffic over links to other GPUs, bytes/s.
     pub xgmi: Reading<f64>,
+    /// Errors of the xGMI links since roctop began to read them.
+    pub xgmi_errors: Reading<f64>,
     /// Traffic of the network ports that are counted at it, bytes/s.
     pub network: Reading<f64>,
     /// Errors of these since roctop began to read them.
@@ -119,6 +121,7 @@ impl Default for Device {
             link: not_read(),
             link_peak: not_read(),
             xgmi: not_read(),
+            xgmi_errors: not_read(),
             network: not_read(),
             network_errors: not_read(),
             partitions: Vec::new(),

@@ -192,7 +192,8 @@ fn ranks_that_open_mpi_starts_are_on_one_screen() {
 struct Slurm(Vec<Child>);
 
 impl Slurm {
-    fn start(job: &Job, network: &Network) -> Self {
+    /// `task` binds tasks to CPUs, or does not: `affinity`, `none`.
+    fn start(job: &Job, network: &Network, task: &str) -> Self {
         let place = job.place.join("slurm");
         for folder in ["state", "node-a", "node-b"] {
             fs::create_dir_all(place.join(folder)).unwrap();
@@ -202,7 +203,7 @@ impl Slurm {
         let settings = format!(
             "ClusterName=test\nSlurmctldHost=node-a\nSlurmUser=root\nAuthInfo=socket={here}/munge\n\
              StateSaveLocation={here}/state\nSlurmdSpoolDir={here}/%n\nSlurmctldPidFile={here}/controller.pid\n\
-             SlurmdPidFile={here}/%n.pid\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+             SlurmdPidFile={here}/%n.pid\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/{task}\n\
              MailProg=/bin/true\nNodeName=node-a,node-b CPUs=2\nPartitionName=all Nodes=ALL Default=YES\n"
         );
         fs::write(place.join("slurm.conf"), settings).unwrap();
@@ -250,7 +251,7 @@ fn a_signal_to_a_slurm_step_reaches_its_program_once() {
     let Some(sigs) = sigs() else { return };
     let job = Job::new("scancel");
     let Some(network) = Network::new(&job, 4) else { return };
-    let _slurm = Slurm::start(&job, &network);
+    let _slurm = Slurm::start(&job, &network, "none");
     let conf = format!("SLURM_CONF={}", job.place.join("slurm/slurm.conf").display());
     let on_first_node = |shell: &str| network.command(&job, 0, &format!("{conf} exec {shell}"));
     let roctop = format!("{OWN} record -o {} --", job.place.join("recording").display());
@@ -281,7 +282,7 @@ fn ranks_that_slurm_starts_are_on_one_screen() {
     let mut job = Job::new("srun");
     let Some(app) = recorded(&job) else { return };
     let Some(network) = Network::new(&job, 2) else { return };
-    let _slurm = Slurm::start(&job, &network);
+    let _slurm = Slurm::start(&job, &network, "none");
     let conf = job.place.join("slurm/slurm.conf");
     let shell = format!(
         "SLURM_CONF={} exec srun --nodes 2 --ntasks 4 --quiet {app}",
@@ -293,4 +294,62 @@ fn ranks_that_slurm_starts_are_on_one_screen() {
     watch(&job, &network);
     job.end([launcher]);
     assert!(!job.keys().exists(), "keys remain");
+}
+
+/// Two ranks on each node, whose GPUs are at the node's two NUMA nodes. The program of each is given the GPU of its local number.
+fn bound_by_srun(job: &mut Job, network: &Network, conf: &str, srun: &str) -> Option<Child> {
+    let rig = rig()?.on(&[("EMULATED_GPU_COUNT", "2"), ("EMULATED_GPU_NUMA", "0,1")]);
+    let recording = job.place.join("rank-%rank%");
+    let options = ["record", "--job", "-o", recording.to_str().unwrap()];
+    let app = quoted(&rig.command(&job.place, &options, &["serve", "calm", &job.work.until(), "0"]));
+    let script = job.place.join("task");
+    fs::write(&script, format!("ROCR_VISIBLE_DEVICES=$SLURM_LOCALID exec {app}\n")).unwrap();
+    let shell = format!(
+        "SLURM_CONF={conf} exec {srun} --nodes 2 --ntasks 4 --ntasks-per-node 2 --quiet sh {}",
+        script.display()
+    );
+    let launcher = spawn(network.command(job, 0, &shell));
+    wait_for_root(job);
+    Some(launcher)
+}
+
+/// What `doctor --job` says on the second node, once it says this of both nodes.
+fn placed(job: &Job, network: &Network, wanted: &str) -> String {
+    let mut text = String::new();
+    wait_for(wanted, || {
+        let shell = format!("exec {OWN} doctor --job {}", job.name);
+        let output = network.command(job, 1, &shell).output().unwrap();
+        text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.matches(wanted).count() == 2
+    });
+    text
+}
+
+/// Slurm binds the tasks, first wrongly, then by the line that `doctor --job` gives.
+#[test]
+fn the_line_for_srun_puts_ranks_where_they_are_well() {
+    if !are_installed(&["srun", "slurmctld", "slurmd", "munged"]) {
+        return;
+    }
+    let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    if cpus.trim() == "0" {
+        println!("skipped: this machine has one CPU");
+        return;
+    }
+    let [mut wrong, mut right] = ["srun-wrong", "srun-right"].map(Job::new);
+    let Some(network) = Network::new(&wrong, 5) else { return };
+    let _slurm = Slurm::start(&wrong, &network, "affinity");
+    let conf = wrong.place.join("slurm/slurm.conf").display().to_string();
+    let srun = "srun --cpu-bind=map_cpu:1,0";
+    let Some(launcher) = bound_by_srun(&mut wrong, &network, &conf, srun) else {
+        return;
+    };
+    let text = placed(&wrong, &network, " at NUMA node 1, and its GPU 0 is at node 0\n");
+    wrong.end([launcher]);
+    let (_, line) = text.split_once("      try: ").unwrap();
+    let line = line.lines().next().unwrap();
+    assert!(line.starts_with("srun --cpu-bind=mask_cpu:"), "{text}");
+    let launcher = bound_by_srun(&mut right, &network, &conf, line).unwrap();
+    placed(&right, &network, "ok    nothing that is known of this node is wrong\n");
+    right.end([launcher]);
 }

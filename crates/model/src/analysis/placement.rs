@@ -3,18 +3,19 @@
 //! Ranks share a GPU; a thread that launches runs at another NUMA node than its GPU; ranks are crowded on cores while others are
 //! free. Whatever these need and is not known gives no verdict. All other facts are shown, and not judged.
 
-use crate::ask::{Cell, Column, Row, Unit};
+mod answer;
+mod cost;
+
+pub use self::answer::answer;
+pub use self::cost::Copies;
+use self::cost::{FROM_GPU, Measured, TO_GPU, cost};
 use crate::bindings::Seen;
-use crate::lane::LaneKey;
 use crate::snapshot::Snapshot;
 use roctop_trace::binding::{CpuSet, Device, MemoryMap, Node};
 use roctop_trace::item::{AgentKind, ProcessId, ThreadId};
-use roctop_trace::units;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Launches of a lane from which the delay is taken at most: the latest.
-const MAX_LAUNCHES: usize = 4096;
 /// Readings from which on it counts where a thread ran, if it may also run elsewhere.
 const MIN_READINGS: u32 = 3;
 /// Ranks of a node that are matched with its cores at most.
@@ -59,6 +60,9 @@ pub struct Place {
     pub gpus: Vec<u32>,
     /// Median time from a launch to its kernel, ns: of the latest launches.
     pub delay: Option<u64>,
+    /// Its latest large copies, to the GPU and from it.
+    #[serde(default)]
+    pub copies: [Option<Copies>; 2],
     /// Addresses of its buffers in host memory, in order: for a question that asks for them.
     #[serde(default)]
     pub buffers: Vec<u64>,
@@ -137,12 +141,49 @@ pub struct Verdict {
 }
 
 impl Place {
+    /// A rank of a node whose only thread may use these CPUs, and that ran kernels on these GPUs, by number: for scenarios and tests.
+    pub fn of_rank(rank: u32, cpus: &CpuSet, gpus: &[u32], node: &Node) -> Self {
+        let known = node.gpus.iter();
+        let own = known.clone().filter(|gpu| gpus.contains(&gpu.number));
+        Self {
+            rank: Some(rank),
+            pid: 100 + rank,
+            host: "n1".into(),
+            machine: 1,
+            threads: vec![Seen {
+                allowed: cpus.clone(),
+                used: cpus.clone(),
+                readings: 1,
+            }],
+            allowed: cpus.clone(),
+            memory: CpuSet::of(node.numa.iter().map(|numa| numa.id)),
+            available: node.online.clone(),
+            launcher: Some("Slurm".into()),
+            seen: known
+                .map(|gpu| SeenGpu {
+                    node: gpu.node,
+                    name: "gfx90a".into(),
+                    units: 110,
+                })
+                .collect(),
+            gpus: own.map(|gpu| gpu.node).collect(),
+            node: node.clone(),
+            ..Self::default()
+        }
+    }
+
     fn cpus(&self) -> CpuSet {
         let all = self
             .threads
             .iter()
             .fold(CpuSet::default(), |all, seen| all.or(&seen.allowed));
         if all.is_empty() { self.allowed.clone() } else { all }
+    }
+
+    /// CPUs that its threads were seen on.
+    fn used(&self) -> CpuSet {
+        let used = self.threads.iter().map(|seen| &seen.used);
+        used.fold(CpuSet::default(), |all, used| all.or(used))
     }
 
     fn name(&self) -> String {
@@ -175,24 +216,10 @@ impl Place {
 
 /// The processes of a snapshot, by rank. None whose node was not read.
 pub fn places(snap: &Snapshot) -> Vec<Place> {
-    let mut delays: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    let mut launching: BTreeSet<u32> = BTreeSet::new();
-    for lane in snap.lanes.iter() {
-        if !matches!(lane.key, LaneKey::Stream(..) | LaneKey::Queue(..)) {
-            continue;
-        }
-        for slice in lane.recent(MAX_LAUNCHES) {
-            launching.insert(slice.thread);
-            if slice.submit > 0 && slice.submit <= slice.span.begin {
-                delays
-                    .entry(slice.process)
-                    .or_default()
-                    .push(slice.span.begin - slice.submit);
-            }
-        }
-    }
+    let measured = Measured::of(snap);
     let tids = |process: ProcessId| -> BTreeSet<u32> {
-        let known = launching
+        let known = measured
+            .launching
             .iter()
             .filter_map(|thread| snap.names.thread(ThreadId(*thread)));
         known
@@ -214,10 +241,6 @@ pub fn places(snap: &Snapshot) -> Vec<Place> {
         let agents = agents.filter_map(|row| snap.names.agent(row.id));
         let shown = snap.names.agents().iter();
         let shown = shown.filter(|agent| agent.process == process.id && agent.kind == AgentKind::Gpu);
-        let delay = delays.get_mut(&process.id.0).and_then(|delays| {
-            let middle = delays.len() / 2;
-            (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
-        });
         Some(Place {
             rank: process.rank,
             pid: process.pid,
@@ -244,7 +267,8 @@ pub fn places(snap: &Snapshot) -> Vec<Place> {
                 .filter(|agent| agent.process == process.id)
                 .map(|agent| agent.node)
                 .collect(),
-            delay,
+            delay: measured.delay(process.id.0),
+            copies: measured.copies(process.id.0),
             buffers: Vec::new(),
             memory_map: None,
             node: bound.node.as_deref().cloned()?,
@@ -348,9 +372,19 @@ fn shared_gpus(places: &[Place], of: &[usize]) -> Vec<Verdict> {
         } else {
             "GPUs have no kernels"
         };
+        let is_alone = |at: &usize| {
+            let gpus = &places[*at].gpus;
+            !gpus.is_empty() && gpus.iter().all(|gpu| by_gpu[gpu].len() == 1)
+        };
+        let alone: Vec<usize> = ranks.iter().copied().filter(is_alone).collect();
+        let cost = cost(places, of, &alone, "ranks with their own GPU");
         Some(Verdict {
             kind: Kind::SharedGpu,
-            text: format!("{} share GPU {}, and {free} {were}", names(places, of), device.number),
+            text: format!(
+                "{} share GPU {}, and {free} {were}{cost}",
+                names(places, of),
+                device.number
+            ),
             remedy: Some(one_gpu_each(&places[of[0]])),
             of: of.clone(),
         })
@@ -369,7 +403,7 @@ fn one_gpu_each(place: &Place) -> String {
 /// Of processes: threads that launch run at no NUMA node of the GPUs that they launch on.
 fn far_from_gpu(places: &[Place], of: &[usize]) -> Vec<Verdict> {
     let mut far: Vec<(usize, Vec<u32>, Vec<u32>)> = Vec::new();
-    let mut near: Vec<u64> = Vec::new();
+    let mut near: Vec<usize> = Vec::new();
     let lives = of.iter().any(|at| !places[*at].has_ended);
     for &at in of.iter().filter(|at| !lives || !places[**at].has_ended) {
         let place = &places[at];
@@ -380,13 +414,11 @@ fn far_from_gpu(places: &[Place], of: &[usize]) -> Vec<Verdict> {
             continue;
         };
         if numas.iter().any(|numa| wanted.contains(numa)) {
-            near.extend(place.delay);
+            near.push(at);
         } else {
             far.push((at, numas, wanted));
         }
     }
-    near.sort_unstable();
-    let usual = near.get(near.len() / 2).copied();
     let mut verdicts: Vec<Verdict> = Vec::new();
     for (at, numas, wanted) in far {
         let place = &places[at];
@@ -396,14 +428,7 @@ fn far_from_gpu(places: &[Place], of: &[usize]) -> Vec<Verdict> {
             .take(MAX_NAMED)
             .collect();
         let s = if gpus.len() == 1 { "" } else { "s" };
-        let cost = match (place.delay, usual) {
-            (Some(own), Some(usual)) if own > usual => format!(
-                ": launch delay p50 ≈ {} against ≈ {} of ranks near their GPU",
-                units::duration(own),
-                units::duration(usual)
-            ),
-            _ => String::new(),
-        };
+        let cost = cost(places, &[at], &near, "ranks near their GPU");
         verdicts.push(Verdict {
             kind: Kind::FarFromGpu,
             of: vec![at],
@@ -511,11 +536,12 @@ fn crowded(places: &[Place], of: &[usize]) -> Option<Verdict> {
     }
     let group: Vec<usize> = group.into_iter().map(|rank| ranks[rank]).collect();
     let s = if shared.len() == 1 { "" } else { "s" };
-    let delay = slowest_delay(places, &ranks, &group);
+    let others: Vec<usize> = ranks.iter().copied().filter(|at| !group.contains(at)).collect();
+    let cost = cost(places, &group, &others, "the other ranks");
     Some(Verdict {
         kind: Kind::CrowdedCores,
         text: format!(
-            "{} may use {} core{s} together, and {free} core{} free{delay}",
+            "{} may use {} core{s} together, and {free} core{} free{cost}",
             names(places, &group),
             shared.len(),
             if free == 1 { " is" } else { "s are" }
@@ -541,30 +567,6 @@ fn free_cores(places: &[Place], ranks: &[usize], used: &BTreeSet<usize>) -> usiz
     let given = of().filter_map(|place| place.allotted).max();
     let given = given.map_or(u64::MAX, |cpus| cpus / threads);
     free.min(usize::try_from(given.saturating_sub(used.len() as u64)).unwrap_or(usize::MAX))
-}
-
-/// What the delay is on crowded cores, if it is greater than elsewhere.
-fn slowest_delay(places: &[Place], ranks: &[usize], group: &[usize]) -> String {
-    let middle = |of: &mut dyn Iterator<Item = u64>| {
-        let mut delays: Vec<u64> = of.collect();
-        delays.sort_unstable();
-        delays.get(delays.len() / 2).copied()
-    };
-    let inside = middle(&mut group.iter().filter_map(|at| places[*at].delay));
-    let outside = middle(
-        &mut ranks
-            .iter()
-            .filter(|at| !group.contains(at))
-            .filter_map(|at| places[*at].delay),
-    );
-    match (inside, outside) {
-        (Some(inside), Some(outside)) if inside > outside => format!(
-            ": launch delay p50 ≈ {} against ≈ {} of the other ranks",
-            units::duration(inside),
-            units::duration(outside)
-        ),
-        _ => String::new(),
-    }
 }
 
 fn own_cores(place: &Place, each: usize) -> String {
@@ -660,148 +662,6 @@ pub fn add_buffers(places: &mut [Place], snap: &Snapshot) {
     }
 }
 
-/// Bytes by NUMA node: `0: 3.10 GiB, 1: 12.0 MiB`.
-fn by_numa(sums: &[(u32, u64)]) -> String {
-    let parts: Vec<String> = sums
-        .iter()
-        .map(|(numa, bytes)| format!("{numa}: {}", units::bytes(*bytes)))
-        .collect();
-    parts.join(", ")
-}
-
-/// How long the reading of a process's memory map took, or why it was not read.
-fn of_reading(place: &Place) -> Option<String> {
-    let name = place.name();
-    Some(match place.memory_map.as_ref()? {
-        MemoryMap::Read { took, .. } => format!("numa_maps of {name} was read in {}", units::duration(*took)),
-        MemoryMap::TooLarge(bytes) => format!(
-            "numa_maps of {name} was not read, which has {} resident and would stop meanwhile: ask 'placement buffers' reads it",
-            units::bytes(*bytes)
-        ),
-        MemoryMap::Absent => format!("numa_maps of {name} cannot be read"),
-    })
-}
-
-/// Columns of the answer about placement.
-fn columns(has_maps: bool) -> Vec<Column> {
-    let all = [
-        ("Rank", Unit::Number, 0, false),
-        ("Node", Unit::Text, 2, false),
-        ("Process_Id", Unit::Number, 3, false),
-        ("CPUs", Unit::Text, 0, false),
-        ("Threads_NUMA", Unit::Text, 1, false),
-        ("GPUs", Unit::Text, 0, false),
-        ("GPUs_NUMA", Unit::Text, 1, false),
-        ("GPU_Address", Unit::Text, 5, false),
-        ("GPU_Partition", Unit::Text, 6, false),
-        ("Network_Card", Unit::Text, 4, false),
-        ("Memory_NUMA", Unit::Text, 7, false),
-        ("Cores_Limit", Unit::Number, 7, false),
-        ("Visible_Devices", Unit::Text, 6, false),
-        ("Launch_Delay_p50_ns", Unit::Nanos, 4, false),
-        ("Verdict", Unit::Text, 1, true),
-    ];
-    let column = |(name, unit, rank, is_wide): (&str, Unit, u8, bool)| Column {
-        name: name.into(),
-        unit,
-        rank,
-        is_wide,
-    };
-    let mut all: Vec<Column> = all.into_iter().map(column).collect();
-    if has_maps {
-        let last = all.len() - 1;
-        let maps = [
-            ("Memory_By_NUMA", Unit::Text, 2, false),
-            ("Buffers_By_NUMA", Unit::Text, 2, false),
-        ];
-        all.splice(last..last, maps.map(column));
-    }
-    all
-}
-
-/// Columns and rows about places, a row each, and notes: a verdict each, and the settings of each node.
-pub fn answer(places: &[Place]) -> (Vec<Column>, Vec<Row>, Vec<String>) {
-    let verdicts = verdicts(places);
-    let has_maps = places.iter().any(|place| place.memory_map.is_some());
-    let text = |text: String| if text.is_empty() { Cell::None } else { Cell::Text(text) };
-    let joined = |parts: &mut dyn Iterator<Item = String>| {
-        let mut all: Vec<String> = Vec::new();
-        for part in parts {
-            if !all.contains(&part) {
-                all.push(part);
-            }
-        }
-        text(all.join(" "))
-    };
-    let row = |(at, place): (usize, &Place)| {
-        let about = verdicts.iter().filter(|verdict| verdict.of.contains(&at));
-        let words: Vec<&str> = about.map(|verdict| verdict.kind.word()).collect();
-        let cards = place.devices().filter_map(|gpu| place.node.nearest_card(gpu));
-        let mut cells = vec![
-            place.rank.map_or(Cell::None, |rank| Cell::Number(rank.into())),
-            Cell::Text(place.host.clone()),
-            Cell::Number(place.pid.into()),
-            text(place.cpus().to_string()),
-            place.numas().map_or(Cell::None, |numas| text(list(&numas))),
-            joined(&mut place.devices().map(|gpu| gpu.number.to_string())),
-            joined(&mut place.devices().filter_map(|gpu| gpu.numa).map(|numa| numa.to_string())),
-            joined(&mut place.devices().map(|gpu| gpu.name.clone())),
-            joined(&mut place.devices().filter_map(|gpu| gpu.partition.clone())),
-            joined(&mut cards.map(|card| card.name.clone())),
-            text(place.memory.to_string()),
-            place.quota.map_or(Cell::None, Cell::Number),
-            joined(&mut place.visible.iter().map(|(name, value)| format!("{name}={value}"))),
-            place.delay.map_or(Cell::None, |delay| Cell::Number(delay as f64)),
-            text(words.join(", ")),
-        ];
-        if has_maps {
-            let maps = match &place.memory_map {
-                Some(MemoryMap::Read { all, buffers, .. }) => [text(by_numa(all)), text(by_numa(buffers))],
-                _ => [Cell::None, Cell::None],
-            };
-            let last = cells.len() - 1;
-            cells.splice(last..last, maps);
-        }
-        Row { id: None, cells }
-    };
-    let rows = places.iter().enumerate().map(row).collect();
-    let mut notes: Vec<String> = Vec::new();
-    for verdict in &verdicts {
-        let remedy = verdict
-            .remedy
-            .as_ref()
-            .map_or(String::new(), |line| format!("; try: {line}"));
-        notes.push(format!("{}{remedy}", verdict.text));
-    }
-    let mut known: BTreeSet<(&str, u32)> = BTreeSet::new();
-    for place in places {
-        if known.insert((&place.host, place.machine)) {
-            notes.push(facts(place));
-        }
-    }
-    notes.extend(places.iter().filter_map(of_reading));
-    (columns(has_maps), rows, notes)
-}
-
-/// What a node has, in a line.
-fn facts(place: &Place) -> String {
-    let node = &place.node;
-    let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-    let mut parts = vec![count(node.online.count() as usize, "CPU")];
-    if !node.cores.is_empty() {
-        parts.push(count(node.cores.len(), "core"));
-    }
-    if !node.numa.is_empty() {
-        parts.push(count(node.numa.len(), "NUMA node"));
-    }
-    parts.push(count(node.gpus.len(), "GPU"));
-    parts.extend(node.settings.iter().map(|(name, value)| format!("{name}={value}")));
-    if place.is_contained {
-        parts.push("in a container".into());
-    }
-    format!("{}: {}", place.host, parts.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -841,40 +701,9 @@ mod tests {
     const MI250X: [u32; 8] = [3, 3, 1, 1, 0, 0, 2, 2];
 
     fn rank(rank: u32, cpus: &str, gpus: &[u32], node: &Node) -> Place {
-        let device = |number: &u32| node.gpus[*number as usize].node;
         Place {
-            rank: Some(rank),
-            pid: 100 + rank,
-            host: "n1".into(),
-            machine: 1,
-            threads: vec![Seen {
-                allowed: set(cpus),
-                used: set(cpus),
-                readings: 1,
-            }],
-            allowed: set(cpus),
-            memory: set("0-3"),
-            available: node.online.clone(),
-            allotted: None,
-            has_ended: false,
-            seen: node
-                .gpus
-                .iter()
-                .map(|gpu| SeenGpu {
-                    node: gpu.node,
-                    name: "gfx90a".into(),
-                    units: 110,
-                })
-                .collect(),
-            quota: None,
-            is_contained: false,
-            visible: Vec::new(),
-            launcher: Some("Slurm".into()),
-            gpus: gpus.iter().map(device).collect(),
             delay: Some(9_000),
-            buffers: Vec::new(),
-            memory_map: None,
-            node: node.clone(),
+            ..Place::of_rank(rank, &set(cpus), gpus, node)
         }
     }
 
@@ -919,6 +748,22 @@ mod tests {
         // What is no slower has no cost.
         places[1].delay = Some(8_000);
         assert!(!sentences(&places)[0].contains("delay"));
+        // Copies of about one size in one direction, of both.
+        let copies = |bytes, rate| Some(Copies { bytes, rate });
+        places[0].copies = [copies(4 << 20, 26_000_000_000), copies(64 << 20, 27_000_000_000)];
+        places[1].copies = [copies(8 << 20, 12_000_000_000), copies(8 << 20, 11_000_000_000)];
+        assert!(
+            sentences(&places)[0]
+                .contains("node 3: copies to the GPU p50 ≈ 12.0 GB/s against ≈ 26.0 GB/s of ranks near their GPU |")
+        );
+        places[1].delay = Some(31_000);
+        places[0].copies[1] = copies(9 << 20, 27_000_000_000);
+        assert!(sentences(&places)[0].contains(
+            "node 3: launch delay p50 ≈ 31.0 µs against ≈ 9.00 µs, copies to the GPU p50 ≈ 12.0 GB/s against ≈ 26.0 GB/s, \
+             copies from the GPU p50 ≈ 11.0 GB/s against ≈ 27.0 GB/s of ranks near their GPU |"
+        ));
+        (places[0].copies, places[1].delay) = ([None; 2], None);
+        assert!(!sentences(&places)[0].contains('≈'));
         // Alone: numactl, or taskset where memory of that node is not allowed.
         places[1].rank = None;
         places.remove(0);
@@ -1082,6 +927,7 @@ mod tests {
         places[0].memory_map = Some(MemoryMap::Read {
             all: vec![(0, 3 << 30), (3, 1 << 20)],
             buffers: vec![(0, 1 << 30)],
+            policies: vec!["bind:0".into()],
             took: 1_200_000,
         });
         places[1].memory_map = Some(MemoryMap::TooLarge(17 << 30));

@@ -389,6 +389,7 @@ fn thin(arrivals: &mut Vec<ArrivalSums>, most: usize) {
 fn readings(snap: &Snapshot, gpu: AgentId) -> Option<Readings> {
     let device = &snap.device_of(snap.names.agent(gpu)?)?.now;
     let known = |reading: &Result<f64, _>| reading.as_ref().ok().map(|value| *value as f32);
+    let count = |reading: &Result<f64, _>| reading.as_ref().ok().map(|value| *value as u64);
     let throttle = device.throttle.as_ref().map_or("", |reason| reason);
     Some(Readings {
         power: known(&device.power),
@@ -396,7 +397,9 @@ fn readings(snap: &Snapshot, gpu: AgentId) -> Option<Readings> {
         temperature: known(&device.junction).or(known(&device.edge)),
         memory: device.memory_used.as_ref().ok().copied(),
         network: known(&device.network),
-        network_errors: device.network_errors.as_ref().ok().map(|errors| *errors as u64),
+        network_errors: count(&device.network_errors),
+        xgmi: known(&device.xgmi),
+        xgmi_errors: count(&device.xgmi_errors),
         throttle: cut(if throttle == "none" { "" } else { throttle }, MAX_TEXT),
     })
 }

@@ -6,6 +6,7 @@ use super::matching::{CommunicatorSums, Standing, waiting};
 use super::placed::Finding;
 use super::report::LeftOut;
 use super::state::{Job, NodeRow, NodeState, RankRow, STALE};
+use super::sums::Readings;
 use crate::analysis::Rule;
 use crate::analysis::placement::Kind;
 use crate::fx_hash::FastMap;
@@ -59,6 +60,10 @@ pub struct Totals {
     pub network: Option<f64>,
     /// Errors of these.
     pub network_errors: u64,
+    /// Traffic of their xGMI links, bytes/s.
+    pub xgmi: Option<f64>,
+    /// Errors of these links since roctop began to read them.
+    pub xgmi_errors: u64,
     /// Sum of the powers, W.
     pub power: Option<f64>,
     /// Records lost, by reason.
@@ -319,7 +324,9 @@ fn totals(values: &JobValues, refused: u64, unmatched: u64) -> Totals {
     let transfer = mean(known().filter_map(|mean| Some((mean.inside - mean.wait?).max(0.0))));
     totals.transfer = transfer.filter(|_| is_most);
     let powers = known().filter_map(|mean| mean.power);
-    (totals.network, totals.network_errors) = values.network(0..values.ranks.len() as u32);
+    let ranks = 0..values.ranks.len() as u32;
+    (totals.network, totals.network_errors) = values.traffic(ranks.clone(), Readings::of_network);
+    (totals.xgmi, totals.xgmi_errors) = values.traffic(ranks, Readings::of_xgmi);
     totals.power = powers.fold(None, |sum, power| Some(sum.unwrap_or(0.0) + power));
     totals
 }
@@ -367,16 +374,20 @@ impl JobValues {
         self.nodes.get(row.node as usize)
     }
 
-    /// Traffic, bytes/s, and errors of the network ports of the GPUs of ranks, by their indexes; ranks that share a GPU count once.
-    pub fn network(&self, ranks: impl IntoIterator<Item = u32>) -> (Option<f64>, u64) {
+    /// Traffic, bytes/s, and errors of links of the GPUs of ranks, by their indexes; ranks that share a GPU count once.
+    pub fn traffic(
+        &self,
+        ranks: impl IntoIterator<Item = u32>,
+        of: fn(&Readings) -> (Option<f32>, Option<u64>),
+    ) -> (Option<f64>, u64) {
         let mut gpus: BTreeMap<(u32, Option<u32>), (Option<f32>, u64)> = BTreeMap::new();
         for rank in ranks.into_iter().filter(|rank| self.state(*rank) == RankState::Live) {
             let Some(row) = self.ranks.get(rank as usize) else {
                 continue;
             };
             if let Some(readings) = &row.sums.gauges {
-                let of = (readings.network, readings.network_errors.unwrap_or(0));
-                gpus.insert((row.node, row.sums.gpu), of);
+                let (traffic, errors) = of(readings);
+                gpus.insert((row.node, row.sums.gpu), (traffic, errors.unwrap_or(0)));
             }
         }
         let known = gpus.values().filter_map(|of| of.0.map(f64::from));

@@ -12,7 +12,7 @@ const MAX_PLACES: usize = 512;
 /// Maximum number of findings in a report.
 pub(super) const MAX_FINDINGS: usize = 16;
 /// Maximum length of a sentence, bytes.
-pub(super) const MAX_SENTENCE: usize = MAX_NAME + 40;
+pub(super) const MAX_SENTENCE: usize = 2 * MAX_NAME + 80;
 /// Maximum length of all lines that mend something, bytes: a shortened line would be a wrong one.
 pub(super) const MAX_LINES: usize = 2048;
 

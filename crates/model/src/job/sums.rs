@@ -166,8 +166,24 @@ pub struct Readings {
     pub network: Option<f32>,
     /// Errors of these since roctop began to read them.
     pub network_errors: Option<u64>,
+    /// Traffic of its xGMI links, bytes/s.
+    pub xgmi: Option<f32>,
+    /// Errors of these since roctop began to read them.
+    pub xgmi_errors: Option<u64>,
     /// Why the driver throttles it (`power`, `thermal`); empty if it does not, or if that is unknown.
     pub throttle: String,
+}
+
+impl Readings {
+    /// Traffic, bytes/s, and errors of the network ports.
+    pub const fn of_network(&self) -> (Option<f32>, Option<u64>) {
+        (self.network, self.network_errors)
+    }
+
+    /// The same of the xGMI links.
+    pub const fn of_xgmi(&self) -> (Option<f32>, Option<u64>) {
+        (self.xgmi, self.xgmi_errors)
+    }
 }
 
 /// The thread with the most calls, between the first and the last reading in a window.

@@ -3,7 +3,6 @@ use super::sums::{MAX_COMMUNICATORS, MAX_KERNELS, MAX_NAME, MAX_TEXT};
 use super::*;
 use crate::analysis::placement::{Place, verdicts};
 use crate::analysis::{Rule, steps, usage};
-use crate::bindings::Seen;
 use crate::collectives::MACHINE_ERROR;
 use crate::{Fresh, Options, Snapshot, Store};
 use roctop_trace::binding::{CpuSet, Device, Node, Numa};
@@ -102,31 +101,24 @@ fn placed(rank: u32) -> Place {
     let cpus = |numa: u32| CpuSet::of(numa * 64..(numa + 1) * 64);
     let numa = rank / 2 % 2;
     let gpu = if rank.is_multiple_of(2) { numa } else { 1 - numa };
+    let node = Node {
+        online: cpus(0).or(&cpus(1)),
+        numa: [0, 1].map(|id| Numa { id, cpus: cpus(id) }).to_vec(),
+        cores: (0..128).map(|core| CpuSet::of([core])).collect(),
+        gpus: [0, 1]
+            .map(|at| Device {
+                node: at,
+                number: at,
+                numa: Some(at),
+                ..Device::default()
+            })
+            .to_vec(),
+        ..Node::default()
+    };
     Place {
-        pid: 100 + rank,
-        threads: vec![Seen {
-            allowed: CpuSet::of([64 * numa + rank % 64]),
-            readings: 1,
-            ..Seen::default()
-        }],
-        launcher: Some("Slurm".into()),
-        gpus: vec![gpu],
+        rank: None,
         delay: Some(if rank.is_multiple_of(2) { 9_000 } else { 31_000 }),
-        node: Node {
-            online: cpus(0).or(&cpus(1)),
-            numa: [0, 1].map(|id| Numa { id, cpus: cpus(id) }).to_vec(),
-            cores: (0..128).map(|core| CpuSet::of([core])).collect(),
-            gpus: [0, 1]
-                .map(|at| Device {
-                    node: at,
-                    number: at,
-                    numa: Some(at),
-                    ..Device::default()
-                })
-                .to_vec(),
-            ..Node::default()
-        },
-        ..Place::default()
+        ..Place::of_rank(rank, &CpuSet::of([64 * numa + rank % 64]), &[gpu], &node)
     }
 }
 
@@ -190,6 +182,8 @@ fn ports_of_a_gpu_count_once() {
         gauges: Some(Readings {
             network,
             network_errors: Some(errors),
+            xgmi: network.map(|rate| 2.0 * rate),
+            xgmi_errors: Some(errors + 1),
             ..Readings::default()
         }),
         ..plain(rank, 1)
@@ -206,8 +200,10 @@ fn ports_of_a_gpu_count_once() {
     }
     let values = job.values(3 * SECOND);
     assert_eq!((values.totals.network, values.totals.network_errors), (Some(3.5e9), 3));
-    assert_eq!(values.network([0, 1, 2]), (Some(1.5e9), 2));
-    assert_eq!(values.network([4, 5]), (None, 0));
+    assert_eq!((values.totals.xgmi, values.totals.xgmi_errors), (Some(7e9), 7));
+    let network = |ranks: &[u32]| values.traffic(ranks.iter().copied(), Readings::of_network);
+    assert_eq!(network(&[0, 1, 2]), (Some(1.5e9), 2));
+    assert_eq!(network(&[4, 5]), (None, 0));
 }
 
 #[test]

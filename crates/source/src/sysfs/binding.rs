@@ -6,7 +6,7 @@ use roctop_trace::binding::{Binding, CpuSet, Device, MemoryMap, Node, Numa, Thre
 use roctop_trace::gauge::device::location as location_of;
 use roctop_trace::item::Nanos;
 use roctop_trace::topology;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,6 +28,11 @@ const MAX_ENTRIES: usize = 1024;
 const CARDS: [&str; 2] = ["sys/class/infiniband", "sys/class/cxi"];
 /// Parts of the path of a container's control group.
 const CONTAINERS: [&str; 6] = ["docker", "podman", "libpod", "kubepods", "lxc", "containerd"];
+/// Files in the root directory of a container: Docker's, Podman's, Apptainer's.
+const CONTAINER_FILES: [&str; 3] = [".dockerenv", "run/.containerenv", ".singularity.d"];
+/// Maximum number and length of the policies of a process's memory.
+const MAX_POLICIES: usize = 4;
+const MAX_POLICY: usize = 64;
 
 fn text(path: &Path) -> Option<String> {
     let text = content(path).ok()?;
@@ -50,8 +55,10 @@ pub fn node(root: &Path) -> Node {
     let numa = numa(&system, &online);
     let cores = cores(&system, &online);
     let (gpus, cards) = devices(root, &numa);
+    let mut settings = settings(root, &online);
+    settings.extend(iommu(root, &gpus));
     Node {
-        settings: settings(root, &online),
+        settings,
         online,
         cores,
         gpus,
@@ -194,6 +201,17 @@ fn pci_root(directory: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// How the GPUs' addresses are translated: `identity` (passed through), `DMA`, `DMA-FQ`.
+fn iommu(root: &Path, gpus: &[Device]) -> Option<(String, String)> {
+    let kind = |gpu: &Device| {
+        let device = root.join("sys/bus/pci/devices").join(&gpu.name);
+        text(&device.join("iommu_group/type"))
+    };
+    let kinds: BTreeSet<String> = gpus.iter().filter_map(kind).collect();
+    let kinds: Vec<String> = kinds.into_iter().collect();
+    (!kinds.is_empty()).then(|| ("GPUs' iommu".into(), kinds.join("/")))
+}
+
 /// Settings that decide how memory is placed and how copies go.
 fn settings(root: &Path, online: &CpuSet) -> Vec<(String, String)> {
     let chosen = |text: String| {
@@ -266,7 +284,10 @@ pub fn process(root: &Path, pid: u32, tids: &[u32], at: Nanos) -> Option<Binding
         quota: quota(root, &groups),
         visible: visible(&process.join("environ")),
         launcher: None,
-        is_contained: CONTAINERS.iter().any(|word| groups.contains(word)),
+        is_contained: CONTAINERS.iter().any(|word| groups.contains(word))
+            || CONTAINER_FILES
+                .iter()
+                .any(|file| process.join("root").join(file).exists()),
         node: None,
     })
 }
@@ -290,10 +311,15 @@ pub fn memory(root: &Path, pid: u32, buffers: &[u64], is_explicit: bool) -> Memo
         return MemoryMap::Absent;
     };
     let mut sums: [BTreeMap<u32, u64>; 2] = Default::default();
+    let mut policies: BTreeMap<String, u64> = BTreeMap::new();
     // A mapping ends at the next one, at the latest.
-    let mut last: Option<(u64, Vec<(u32, u64)>)> = None;
-    let mut add = |(begin, pages): (u64, Vec<(u32, u64)>), end: u64| {
+    let mut last: Option<Mapping> = None;
+    let mut add = |Mapping { begin, policy, pages }: Mapping, end: u64| {
         let first = buffers.partition_point(|address| *address < begin);
+        let bytes: u64 = pages.iter().map(|(_, bytes)| bytes).sum();
+        if bytes > 0 && (policies.len() < MAX_POLICIES || policies.contains_key(&policy)) {
+            *policies.entry(policy).or_default() += bytes;
+        }
         let has_buffer = buffers.get(first).is_some_and(|address| *address < end);
         for (numa, bytes) in pages {
             for sums in sums.iter_mut().take(1 + usize::from(has_buffer)) {
@@ -304,7 +330,7 @@ pub fn memory(root: &Path, pid: u32, buffers: &[u64], is_explicit: bool) -> Memo
     for line in BufReader::new(file).lines() {
         let Ok(line) = line else { return MemoryMap::Absent };
         if let Some(mapping) = mapping(&line) {
-            let end = mapping.0;
+            let end = mapping.begin;
             if let Some(before) = last.replace(mapping) {
                 add(before, end);
             }
@@ -314,17 +340,29 @@ pub fn memory(root: &Path, pid: u32, buffers: &[u64], is_explicit: bool) -> Memo
         add(before, u64::MAX);
     }
     let [all, buffers] = sums.map(|sums| sums.into_iter().collect());
+    let mut policies: Vec<(String, u64)> = policies.into_iter().collect();
+    policies.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     MemoryMap::Read {
         all,
         buffers,
+        policies: policies.into_iter().map(|(policy, _)| policy).collect(),
         took: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
     }
 }
 
-/// Begin of a mapping in `numa_maps`, and its bytes by NUMA node: `7f… default anon=3 N0=1 N1=2 kernelpagesize_kB=4`.
-fn mapping(line: &str) -> Option<(u64, Vec<(u32, u64)>)> {
+/// A mapping.
+struct Mapping {
+    begin: u64,
+    policy: String,
+    /// Bytes by NUMA node.
+    pages: Vec<(u32, u64)>,
+}
+
+/// A line of `numa_maps`: `7f… default anon=3 N0=1 N1=2 kernelpagesize_kB=4`.
+fn mapping(line: &str) -> Option<Mapping> {
     let mut words = line.split_ascii_whitespace();
     let begin = u64::from_str_radix(words.next()?, 16).ok()?;
+    let policy = words.next()?.chars().take(MAX_POLICY).collect();
     let values: Vec<(&str, u64)> = words
         .filter_map(|word| word.split_once('='))
         .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
@@ -336,7 +374,11 @@ fn mapping(line: &str) -> Option<(u64, Vec<(u32, u64)>)> {
         let numa = name.strip_prefix('N')?.parse().ok()?;
         Some((numa, pages.saturating_mul(size).saturating_mul(1024)))
     };
-    Some((begin, values.iter().filter_map(of_numa).collect()))
+    Some(Mapping {
+        begin,
+        policy,
+        pages: values.iter().filter_map(of_numa).collect(),
+    })
 }
 
 /// Field 39 of `stat`. The name before the state may contain any character.

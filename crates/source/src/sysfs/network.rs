@@ -132,11 +132,8 @@ impl Port {
             Kind::Slingshot => [
                 number("hni_sts_rx_ok_octets"),
                 number("hni_sts_tx_ok_octets"),
-                sum(&[
-                    "hni_sts_rx_bad_octets",
-                    "hni_sts_tx_bad_octets",
-                    "hni_pcs_uncorrected_cw",
-                ]),
+                // The number of code words that could not be corrected.
+                sum(&["hni_pcs_uncorrected_cw"]),
             ],
             Kind::Interface => [number("rx_bytes"), number("tx_bytes"), sum(&["rx_errors", "tx_errors"])],
         };

@@ -39,6 +39,40 @@ struct Gpu {
     device: PathBuf,
     sensors: Option<PathBuf>,
     before: Option<(Nanos, Running)>,
+    links: LinkErrors,
+}
+
+/// Time from one reading of the errors of a GPU's links to the next, ns: the driver asks the GPU for each.
+const LINKS_INTERVAL: Nanos = 10_000_000_000;
+
+/// Errors of the xGMI links of a GPU.
+#[derive(Default)]
+struct LinkErrors {
+    /// Of the last reading.
+    at: Option<Nanos>,
+    before: Option<f64>,
+    /// Errors since the first reading.
+    sum: f64,
+    now: Option<Reading>,
+}
+
+impl LinkErrors {
+    fn read(&mut self, device: &Path, at: Nanos) -> Reading {
+        if let (Some(last), Some(now)) = (self.at, self.now)
+            && at.saturating_sub(last) < LINKS_INTERVAL
+        {
+            return now;
+        }
+        // This file's counts are kept by the driver. Reading `xgmi_error` beside it would reset it for others.
+        let count = content(&device.join("ras/xgmi_wafl_err_count")).and_then(|text| text::errors(&text));
+        let now = count.map(|count| {
+            self.sum += (count - self.before.unwrap_or(count)).max(0.0);
+            self.before = Some(count);
+            self.sum
+        });
+        (self.at, self.now) = (Some(at), Some(now));
+        now
+    }
 }
 
 /// Cumulative counts of a process at the previous sample.
@@ -110,6 +144,7 @@ impl Gpu {
             device,
             sensors: sensors.into_iter().next(),
             before: None,
+            links: LinkErrors::default(),
         }
     }
 
@@ -124,6 +159,7 @@ impl Gpu {
         self.read_files(&mut sample);
         self.read_sensors(&mut sample);
         self.read_table(&mut sample);
+        sample.put(Metric::XGMI_ERRORS, self.links.read(&self.device, at));
         if self.peak > 0.0 {
             sample.put(Metric::MEMORY_PEAK, Ok(self.peak));
         }

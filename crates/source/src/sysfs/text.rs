@@ -12,6 +12,18 @@ pub fn number(text: &str) -> Reading {
     value.ok_or(Absent::Unreadable)
 }
 
+/// Errors of all kinds: a line of each, as `ue: 0` (uncorrected) and `ce: 3` (corrected).
+pub fn errors(text: &str) -> Reading {
+    let counts = text
+        .lines()
+        .map(|line| line.split_once(": ")?.1.trim().parse::<u64>().ok());
+    let counts: Vec<u64> = counts.collect::<Option<_>>().ok_or(Absent::Unreadable)?;
+    if counts.is_empty() {
+        return Err(Absent::Unreadable);
+    }
+    Ok(counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count)) as f64)
+}
+
 /// Current level of a `pp_dpm_*` file, MHz: the line with a star (`1: 1800Mhz *`).
 pub fn current_level(text: &str) -> Reading {
     let line = text.lines().find(|line| line.trim_end().ends_with('*'));

@@ -46,6 +46,7 @@ fn device(sample: &Sample, all: &[Sample]) -> Device {
         link: link(sample),
         link_peak: link_peak(sample),
         xgmi: reading(sum(sample, Metric::XGMI_READ, Metric::XGMI_WRITE), |rate| rate),
+        xgmi_errors: number(Metric::XGMI_ERRORS),
         network: reading(sum(sample, Metric::NETWORK_RECEIVED, Metric::NETWORK_SENT), |rate| rate),
         network_errors: number(Metric::NETWORK_ERRORS),
         partitions: partitions(sample),

@@ -135,6 +135,7 @@ metrics! {
     56 NETWORK_RECEIVED "network_received" "network received" BytesPerSecond
     57 NETWORK_SENT "network_sent" "network sent" BytesPerSecond
     58 NETWORK_ERRORS "network_errors" "network errors" Count
+    59 XGMI_ERRORS "xgmi_errors" "xGMI errors" Count
     64 PROCESS_VRAM "process_vram" "VRAM of the process" Bytes
     65 PROCESS_GTT "process_gtt" "GTT of the process" Bytes
     66 PROCESS_COMPUTE "process_compute" "compute engines, the process's share" Percent

@@ -300,14 +300,16 @@ fn driver(device: &Device) -> Vec<(String, Role)> {
             .map_or_else(|_| units::MISSING.into(), |rate| units::bandwidth(*rate));
         format!("{name} {rate}")
     };
-    if device.network.is_ok() || device.network_errors.is_ok() {
-        let words = [
-            rate("xGMI", &device.xgmi),
-            rate("network", &device.network),
-            reading("network errors", &device.network_errors, 0, ""),
-        ];
-        let role = match device.network_errors {
-            Ok(errors) if errors > 0.0 => Role::Warn,
+    for (name, traffic, errors) in [
+        ("xGMI", &device.xgmi, &device.xgmi_errors),
+        ("network", &device.network, &device.network_errors),
+    ] {
+        if traffic.is_err() && errors.is_err() {
+            continue;
+        }
+        let words = [rate(name, traffic), reading(&format!("{name} errors"), errors, 0, "")];
+        let role = match errors {
+            Ok(errors) if *errors > 0.0 => Role::Warn,
             _ => Role::Text,
         };
         lines.push((words.join("   "), role));

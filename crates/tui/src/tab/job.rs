@@ -74,9 +74,13 @@ fn presence(job: &JobValues) -> Vec<Part> {
     for (reason, count) in &totals.lost {
         parts.push((format!("{} lost: {}", units::count(*count), reason.phrase()), Role::Bad));
     }
-    if totals.network_errors > 0 {
-        let text = units::counted(totals.network_errors, "network error", "network errors");
-        parts.push((text, Role::Bad));
+    for (count, one, more) in [
+        (totals.network_errors, "network error", "network errors"),
+        (totals.xgmi_errors, "xGMI error", "xGMI errors"),
+    ] {
+        if count > 0 {
+            parts.push((units::counted(count, one, more), Role::Bad));
+        }
     }
     if totals.refused > 0 {
         let text = units::counted(totals.refused, "report refused", "reports refused");

@@ -14,7 +14,7 @@ use crate::widgets::column::{Column, ColumnId, FILES_ONLY, Heading, Shown, Worth
 use crate::widgets::row_cache::Basis;
 use crate::widgets::table::{Scene, Table};
 use roctop_model::analysis::placement::Kind;
-use roctop_model::job::{JobValues, Quantity, RankState, Row, RowKind};
+use roctop_model::job::{JobValues, Quantity, RankState, Readings, Row, RowKind};
 use roctop_model::query::{Field, Subject, Value};
 use roctop_trace::units;
 
@@ -148,9 +148,26 @@ fn placement(row: Row, scene: &Scene<'_>) -> String {
     }
 }
 
-/// Traffic and errors of the network ports of a row's GPUs.
-fn network(row: Row, scene: &Scene<'_>) -> (Option<f64>, u64) {
-    job(scene).map_or((None, 0), |job| job.network(job.members(row).iter().copied()))
+/// Traffic and errors of links of a row's GPUs.
+type Traffic = (Option<f64>, u64);
+
+fn network(row: Row, scene: &Scene<'_>) -> Traffic {
+    traffic(row, scene, Readings::of_network)
+}
+
+fn xgmi(row: Row, scene: &Scene<'_>) -> Traffic {
+    traffic(row, scene, Readings::of_xgmi)
+}
+
+fn traffic(row: Row, scene: &Scene<'_>, of: fn(&Readings) -> (Option<f32>, Option<u64>)) -> Traffic {
+    job(scene).map_or((None, 0), |job| job.traffic(job.members(row).iter().copied(), of))
+}
+
+fn traffic_text(traffic: Traffic) -> String {
+    match traffic {
+        (Some(rate), errors) => format!("{}{}", if errors > 0 { "!" } else { "" }, units::bandwidth(rate)),
+        (None, _) => units::MISSING.into(),
+    }
 }
 
 /// What a cell shows.
@@ -349,12 +366,18 @@ impl Table for JobRowTable {
             width: 9,
             rank: 3,
             worth: |row, scene| Worth::number(network(*row, scene).0),
-            text: Shown::Own(|row, scene, _| match network(*row, scene) {
-                (Some(rate), errors) => format!("{}{}", if errors > 0 { "!" } else { "" }, units::bandwidth(rate)),
-                (None, _) => units::MISSING.into(),
-            }),
+            text: Shown::Own(|row, scene, _| traffic_text(network(*row, scene))),
+        },
+        Column {
+            title: "XGMI",
+            name: "Xgmi_Bps",
+            width: 9,
+            rank: 4,
+            worth: |row, scene| Worth::number(xgmi(*row, scene).0),
+            text: Shown::Own(|row, scene, _| traffic_text(xgmi(*row, scene))),
         },
         file("Network_Errors", |row, scene| Worth::whole(network(*row, scene).1)),
+        file("Xgmi_Errors", |row, scene| Worth::whole(xgmi(*row, scene).1)),
         file("Step_ns", |row, scene| {
             Worth::number(value(*row, scene, Quantity::Step))
         }),
@@ -397,6 +420,7 @@ impl Table for JobRowTable {
                 Heading::Absent
             }
             "Network_Bps" if job(scene).is_none_or(|job| job.totals.network.is_none()) => Heading::Absent,
+            "Xgmi_Bps" if job(scene).is_none_or(|job| job.totals.xgmi.is_none()) => Heading::Absent,
             "Furthest_Rank" if kind(scene) != RowKind::Node => Heading::Absent,
             _ => Heading::Usual,
         }

@@ -2,8 +2,7 @@
 
 use super::tree::{EPYC_NPS1, EPYC_NPS4, MI250X, MI300A, MI300X_CPX, MI300X_SPX, Machine, Tree, WORKSTATION};
 use super::*;
-use roctop_model::analysis::placement::{Kind, Place, SeenGpu, verdicts};
-use roctop_model::bindings::Seen;
+use roctop_model::analysis::placement::{Kind, Place, verdicts};
 
 /// Ranks of a node, each with its CPUs and the number of its GPU; what is to be said of them, and the lines that mend it.
 struct Case {
@@ -32,30 +31,9 @@ fn set(list: &str) -> CpuSet {
 }
 
 fn places(node: &Node, launcher: &str, ranks: &[(&str, u32)]) -> Vec<Place> {
-    let seen = node.gpus.iter().map(|gpu| SeenGpu {
-        node: gpu.node,
-        name: "gfx942".into(),
-        units: 228,
-    });
-    let seen: Vec<SeenGpu> = seen.collect();
     let place = |(rank, (cpus, gpu)): (u32, &(&str, u32))| Place {
-        rank: Some(rank),
-        pid: 100 + rank,
-        host: "n1".into(),
-        machine: 1,
-        threads: vec![Seen {
-            allowed: set(cpus),
-            used: set(cpus),
-            readings: 1,
-        }],
-        allowed: set(cpus),
-        memory: set(&format!("0-{}", node.numa.len().max(1) - 1)),
-        available: node.online.clone(),
         launcher: Some(launcher.into()),
-        seen: seen.clone(),
-        gpus: node.gpus.get(*gpu as usize).map(|gpu| gpu.node).into_iter().collect(),
-        node: node.clone(),
-        ..Place::default()
+        ..Place::of_rank(rank, &set(cpus), &[*gpu], node)
     };
     (0..).zip(ranks).map(place).collect()
 }

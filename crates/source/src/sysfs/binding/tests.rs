@@ -7,6 +7,11 @@ fn a_node_with_four_numa_nodes_is_read() {
     tree.put("proc/sys/kernel/numa_balancing", "1\n");
     tree.put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
     tree.put("proc/cmdline", "root=/dev/sda iommu=pt quiet\n");
+    for (_, bus, _) in MI250X.gpus {
+        let group = format!("sys/bus/pci/devices/0000:{bus:02x}:00.0/iommu_group/type");
+        tree.put(&group, "identity\n");
+    }
+    tree.put("sys/bus/pci/devices/0000:de:00.0/iommu_group/type", "DMA-FQ\n");
     let node = node(&tree.0);
     assert_eq!((node.online.count(), node.cores.len(), node.numa.len()), (128, 64, 4));
     assert_eq!(node.numa[1].cpus.to_string(), "16-31,80-95");
@@ -27,7 +32,12 @@ fn a_node_with_four_numa_nodes_is_read() {
         .collect();
     assert_eq!(
         settings,
-        ["numa_balancing=1", "transparent_hugepage=madvise", "iommu=pt"]
+        [
+            "numa_balancing=1",
+            "transparent_hugepage=madvise",
+            "iommu=pt",
+            "GPUs' iommu=DMA-FQ/identity"
+        ]
     );
 }
 
@@ -121,7 +131,11 @@ fn a_process_and_its_threads_are_read() {
     assert_eq!((read.quota, read.available.is_empty()), (Some(0.5), true));
     tree.put("proc/9/cgroup", "5:cpuset:/job\n");
     tree.put("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,4\n");
-    assert_eq!(process(&tree.0, 9, &[], 5).unwrap().available.to_string(), "2,4");
+    let read = process(&tree.0, 9, &[], 5).unwrap();
+    assert_eq!((read.available.to_string(), read.is_contained), ("2,4".into(), false));
+    // Apptainer makes no control group.
+    tree.put("proc/9/root/.singularity.d/runscript", "");
+    assert!(process(&tree.0, 9, &[], 5).unwrap().is_contained);
 }
 
 #[test]
@@ -135,7 +149,13 @@ fn memory_is_summed_by_numa_node_and_for_buffers() {
     tree.put("proc/9/numa_maps", maps);
     tree.put("proc/9/statm", "90 20 5 1 0 2 0\n");
     let read = |buffers: &[u64], is_explicit| match memory(&tree.0, 9, buffers, is_explicit) {
-        MemoryMap::Read { all, buffers, .. } => Ok((all, buffers)),
+        MemoryMap::Read {
+            all, buffers, policies, ..
+        } => {
+            // Those of mappings with pages, the one with most bytes first.
+            assert_eq!(policies, ["bind:3", "prefer:1", "default"]);
+            Ok((all, buffers))
+        }
         other => Err(other),
     };
     let all = vec![(0, 7 * 4096), (1, 6 * 4096), (3, 4 << 20)];
