@@ -155,7 +155,7 @@ fn steps_of_a_job_that_hangs_keep_their_scale() {
 #[test]
 fn a_key_changes_the_quantity_and_another_the_rows() {
     let mut driven = screen(job(JobKind::Compute), (120, 36));
-    for word in ["step time", "busy", "wait", "power", "step time"] {
+    for word in ["step time", "busy", "wait", "power", "MPI", "step time"] {
         assert!(
             driven.text().contains(&format!("{word} by rank, median")),
             "{}",

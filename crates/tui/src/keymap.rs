@@ -314,7 +314,7 @@ keymap! {
     [Char('H')], "histogram", A::Logarithmic, Kernels, Table, "histogram linear, log", "";
     [Char('p')], "pick", A::Pick, Counters, Table, "pick counters, run again", "pick";
     [Char('a')], "rest", A::Rest, Counters, Table, "pause or resume counting", "on/off";
-    [Char('v')], "quantity", A::Quantity, Job, Table, "step, busy, wait, power, MPI", "quantity";
+    [Char('v')], "quantity", A::Quantity, Job, Table, "step busy wait power MPI", "quantity";
     [Char('d')], "mute", A::Mute, Alerts, Table, "mute or show an alert", "mute";
     [Char('r')], "reset", A::Reset, All, Table, "reset statistics", "";
     [Char('b')], "baseline", A::Baseline, All, Table, "compare with now (D)", "";
