@@ -80,13 +80,16 @@ pub(crate) fn forget_all() {
 /// The program shuts HSA down: destroys the probes' queues.
 pub(crate) fn discard(hsa: &Hsa) {
     for mut bench in benches().drain(..) {
-        if bench.is_open {
+        let was_open = bench.is_open;
+        if was_open {
             bench.close();
-        } else {
-            witness::give_back(bench.witness);
         }
         // SAFETY: the queue is ours, and nobody else knows it.
         unsafe { (hsa.core.queue_destroy)(bench.queue as usize as *mut HsaQueue) };
+        // The last packet's signal: what has not completed, a processor may still write.
+        if !was_open || witness::is_complete(bench.witness) {
+            witness::give_back(bench.witness);
+        }
     }
 }
 
