@@ -191,6 +191,7 @@ fn choice(options: &cli::Export) -> Result<Choice> {
             cli::Layout::New => Layout::New,
             cli::Layout::Seed => Layout::Seed,
         },
+        has_code: matches!(options.layout, cli::Layout::New),
         kernel_names: match (options.mangled_kernels, options.truncate_kernels) {
             (true, _) => KernelNames::Mangled,
             (_, true) => KernelNames::Truncated,

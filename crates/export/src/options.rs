@@ -273,6 +273,8 @@ pub struct Choice {
     pub kinds: Kinds,
     /// Columns and names.
     pub layout: Layout,
+    /// Whether documents say what the code of kernels allows; rocprofv3's do not.
+    pub has_code: bool,
     /// Names of kernels.
     pub kernel_names: KernelNames,
     /// User-defined kernel names; mangled names are unchanged.

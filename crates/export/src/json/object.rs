@@ -101,7 +101,7 @@ fn symbol(view: &View<'_>, id: usize, kernel: &Kernel, out: &mut dyn Write) -> i
         ",\"sgpr_count\":{},\"arch_vgpr_count\":{},\"accum_vgpr_count\":{}",
         registers.sgpr, registers.vgpr, registers.agpr
     )?;
-    if let (Some(code), false) = (kernel.code, view.is_seed()) {
+    if let Some(code) = kernel.code.filter(|_| view.choice.has_code) {
         // Upstream has no such fields.
         for (name, count) in [
             ("vgpr_spill_count", code.vgpr_spills),

@@ -188,7 +188,7 @@ fn dispatch(view: &View<'_>, graphs: &Graphs, row: &Row<Dispatch>, out: &mut dyn
 
 /// Writes what the kernel's code allows. Upstream has no such field.
 fn occupancy(view: &View<'_>, d: &Dispatch, out: &mut dyn Write) -> io::Result<()> {
-    let Some(found) = view.occupancy(d).filter(|_| !view.is_seed()) else {
+    let Some(found) = view.occupancy(d).filter(|_| view.choice.has_code) else {
         return Ok(());
     };
     let (allowed, slots) = found.waves_of_unit();

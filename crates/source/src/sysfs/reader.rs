@@ -392,3 +392,31 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Absent> {
 pub(super) fn content(path: &Path) -> Result<String, Absent> {
     String::from_utf8(bytes(path)?).map_err(|_| Absent::Unreadable)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_links_count_from_the_first_reading_on() {
+        let device = std::env::temp_dir().join(format!("roctop-links-{}", std::process::id()));
+        std::fs::create_dir_all(device.join("ras")).unwrap();
+        let file = device.join("ras/xgmi_wafl_err_count");
+        let mut links = LinkErrors::default();
+        // Errors of earlier programs are not this one's; between two readings the last one holds; a reset takes nothing away.
+        for (seconds, text, expected) in [
+            (1, "ue: 1\nce: 6\n", Ok(0.0)),
+            (11, "ue: 1\nce: 9\n", Ok(3.0)),
+            (12, "ue: 2\nce: 9\n", Ok(3.0)),
+            (21, "ue: 2\nce: 9\n", Ok(4.0)),
+            (31, "Query failed\n", Err(Absent::Unreadable)),
+            (41, "ue: 0\nce: 1\n", Ok(4.0)),
+            (51, "ue: 0\nce: 2\n", Ok(5.0)),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(links.read(&device, seconds * 1_000_000_000), expected, "{seconds} s");
+        }
+        std::fs::remove_dir_all(&device).unwrap();
+        assert!(LinkErrors::default().read(&device, 1).is_err());
+    }
+}

@@ -66,5 +66,10 @@ mod tests {
         assert_eq!(pcie_rate("10 20 256\n"), Ok(7680.0));
         assert_eq!(pcie_rate("10 20"), Err(Absent::Unreadable));
         assert_eq!(link_speed("16.0 GT/s PCIe\n"), Ok(16.0));
+        assert_eq!(errors("ue: 2\nce: 3\n"), Ok(5.0));
+        assert_eq!(errors("ue: 0\nce: 0\nde: 1\n"), Ok(1.0));
+        for text in ["", "ue: \n", "ue: -1\n", "ue: 1\nnonsense\n", "Query failed\n"] {
+            assert_eq!(errors(text), Err(Absent::Unreadable), "{text:?}");
+        }
     }
 }
