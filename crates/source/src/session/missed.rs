@@ -196,7 +196,9 @@ fn classify(pid: u32, session: &Path) -> Option<Classification> {
         }
         return Some(Classification::Collected);
     }
-    uses_rocm(&maps).then(|| missed(cause_of(&place)))
+    // The map of a process that ends or becomes another program meanwhile is cut off: its stack is behind all libraries.
+    let is_whole = maps.contains("[stack]");
+    (is_whole && uses_rocm(&maps)).then(|| missed(cause_of(&place)))
 }
 
 fn cause_of(place: &Path) -> Cause {
