@@ -5,6 +5,8 @@
 
 #![expect(unsafe_code, reason = "the loader's list of libraries and their symbol tables")]
 
+pub(crate) mod loaded;
+
 use std::ffi::{CStr, c_char, c_void};
 
 /// The loader's record of a library (`struct link_map`, its public part).

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// No machine is too busy to show what is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Bandwidth of the copies of ranks near their GPU and far from it, MB/s: what the emulated GPUs are told. No machine is so busy that
-/// copies are slower for another reason.
+/// Bandwidth of copies that the emulated GPUs model for ranks near their GPU, and for ranks far from it, MB/s. A busy machine still copies
+/// faster than this.
 const NEAR: f64 = 800.0;
 const FAR: f64 = 50.0;
 

@@ -16,28 +16,27 @@ const BEGIN: u64 = 1;
 /// Flag of a packet from which on names have new numbers.
 const IS_CLEARED: u64 = 1;
 
-/// Categories of all work of a GPU: rocprof-sys groups it by stream if it is not asked for queues, and its older versions (omnitrace) have one
-/// category. Source: `perfetto_processor.cpp` and `roctracer.cpp` of rocprofiler-systems.
-const OF_GPU: [&str; 2] = ["rocm_hip_stream", "device_hip"];
-/// Names in them that are no kernels', or their beginnings. Source: the operation names of rocprofiler-sdk and of HIP's commands.
-const NO_KERNELS: [&str; 11] = [
+/// Categories that hold kernels and other work of a GPU. rocprof-sys groups this work by stream unless it is asked to group it by
+/// queue; omnitrace, its predecessor, has one category. Source: `perfetto_processor.cpp` and `roctracer.cpp` of rocprofiler-systems.
+const MIXED: [&str; 2] = ["rocm_hip_stream", "device_hip"];
+/// Names of work in these categories that is no kernel. Source: the operations of rocprofiler-sdk and the commands of HIP.
+const NO_KERNELS: [&str; 3] = ["FillBuffer", "Marker", "Barrier"];
+/// Beginnings of such names.
+const NO_KERNELS_FROM: [&str; 8] = [
     "MEMORY_COPY_",
     "SCRATCH_MEMORY_",
     "HOST_TO_",
     "DEVICE_TO_",
     "CopyHostTo",
     "CopyDeviceTo",
-    "FillBuffer",
-    "Marker",
-    "Barrier",
     "hipMemcpy",
     "hipMemset",
 ];
 
-/// Whether a slice is a kernel's.
+/// Whether a slice is a kernel.
 fn is_kernel(category: &str, name: &str) -> bool {
-    let is_other = || NO_KERNELS.iter().any(|other| name.starts_with(other));
-    category.contains("kernel_dispatch") || OF_GPU.contains(&category) && !is_other()
+    let is_other = || NO_KERNELS.contains(&name) || NO_KERNELS_FROM.iter().any(|from| name.starts_with(from));
+    category.contains("kernel_dispatch") || MIXED.contains(&category) && !is_other()
 }
 
 /// Value of a field.
@@ -196,7 +195,7 @@ impl Known {
             let name = tally.name(&name);
             // The ids of flows are those of the whole trace.
             tally.kernel(name, [time as i64; 2], Some(0), flow);
-        } else if category.contains("hip") && !OF_GPU.contains(&category.as_str()) {
+        } else if category.contains("hip") && !MIXED.contains(&category.as_str()) {
             tally.call(&name, (0, track), time as i64, flow);
         } else if category.contains("hsa") && flow.is_some() {
             tally.has_arrows_of_hsa();
@@ -289,7 +288,7 @@ mod tests {
             let of_copy = of_gpu.replace("kernel_dispatch", "memory_copy");
             let trace = [
                 slice(of_call, "hipLaunchKernel", 1),
-                slice(of_gpu, "gemm", 1),
+                slice(of_gpu, "MarkerKernel", 1),
                 slice(of_call, "hipLaunchKernel", 2),
                 slice(of_call, "hipMemcpyAsync", 3),
                 slice(&of_copy, copy, 3),
@@ -298,7 +297,7 @@ mod tests {
             assert!(!read(&trace.concat()[..], &mut tally).unwrap());
             assert_eq!(
                 tally.by_name().into_iter().collect::<Vec<_>>(),
-                [("gemm", 1)],
+                [("MarkerKernel", 1)],
                 "{of_gpu}"
             );
             assert_eq!(tally.launch_calls, 2);

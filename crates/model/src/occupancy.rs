@@ -201,10 +201,9 @@ impl Occupancy {
             .min()?;
         let next = match limiter {
             _ if others <= groups => None,
-            Limiter::Vgpr => (1..=vgprs / granule)
-                .rev()
-                .map(|blocks| blocks * granule)
-                .find(|vgprs| by_vgpr(*vgprs) > groups)
+            // The most registers with which a SIMD has the waves of one more work-group.
+            Limiter::Vgpr => Some(all / ((groups + 1) * waves).div_ceil(unit.simds) / granule * granule)
+                .filter(|vgprs| *vgprs > 0)
                 .map(|vgprs| (vgprs, by_vgpr(vgprs).min(others))),
             Limiter::Lds => Some((unit.lds / (groups + 1) / unit.lds_block * unit.lds_block, groups + 1)),
             _ => None,

@@ -52,7 +52,7 @@ pub struct AnnouncedCall {
 pub struct FortranCall {
     /// Operation of the call of C that is expected, plus one; 0: none, or it has begun.
     pub expected: Cell<u32>,
-    /// How that call ended: 0 is unknown. The rest is of meaning only if it is not.
+    /// How that call ended; 0 if that is not known, and then status and words are not valid.
     pub outcome: Cell<u32>,
     /// Its return code.
     pub status: Cell<i32>,

@@ -9,7 +9,7 @@ mod calls;
 mod communicators;
 mod family;
 mod functions;
-pub(super) mod imports;
+mod imports;
 
 use crate::config::config;
 use crate::guard::{Errno, wall};

@@ -3,7 +3,7 @@
 
 #![expect(unsafe_code, reason = "the loader's import tables")]
 
-use super::mpi::imports::{contains, each, put};
+use crate::elf::loaded::{contains, each, put};
 use crate::elf::{Import, headers};
 use roctop_ring::sync::{AtomicU64, Ordering};
 use std::ffi::CStr;

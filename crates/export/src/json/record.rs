@@ -188,9 +188,8 @@ fn dispatch(view: &View<'_>, graphs: &Graphs, row: &Row<Dispatch>, out: &mut dyn
 
 /// Writes what the kernel's code allows. Upstream has no such field.
 fn occupancy(view: &View<'_>, d: &Dispatch, out: &mut dyn Write) -> io::Result<()> {
-    let Some(found) = view.occupancy(d).filter(|_| view.choice.has_code) else {
-        return Ok(());
-    };
+    let found = view.choice.has_code.then(|| view.occupancy(d)).flatten();
+    let Some(found) = found else { return Ok(()) };
     let (allowed, slots) = found.waves_of_unit();
     write!(
         out,

@@ -62,6 +62,30 @@ fn the_limiter_and_what_would_change_it_are_named() {
 }
 
 #[test]
+fn the_named_registers_are_the_most_that_allow_more() {
+    let mut named = 0;
+    for name in ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
+        let gpu = agent(name, 60);
+        for (vgprs, items) in (1..=512).flat_map(|vgprs| [64, 128, 192, 256, 576, 1024].map(|items| (vgprs, items))) {
+            let groups =
+                |vgprs| Occupancy::of(&gpu, &code(vgprs, 64), &shape(items, 0, 1)).map_or(0, |found| found.groups);
+            let Some(found) = Occupancy::of(&gpu, &code(vgprs, 64), &shape(items, 0, 1)) else {
+                continue;
+            };
+            let Some((most, more)) = found.next else { continue };
+            named += 1;
+            assert!(
+                most < vgprs && more > found.groups,
+                "{name} {vgprs} × {items}: {found:?}"
+            );
+            assert_eq!(groups(most), more, "{name} {vgprs} × {items}: {found:?}");
+            assert_eq!(groups(most + 1), found.groups, "{name} {vgprs} × {items}: {found:?}");
+        }
+    }
+    assert!(named > 5000, "{named}");
+}
+
+#[test]
 fn a_grid_fills_rounds() {
     let found = Occupancy::of(&agent("gfx942", 304), &code(512, 64), &shape(256, 0, 320)).unwrap();
     assert_eq!(

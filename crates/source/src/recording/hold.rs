@@ -726,6 +726,18 @@ mod tests {
         assert!(sizes[3599] <= sizes[20] + 4096, "{} {}", sizes[20], sizes[3599]);
     }
 
+    /// Begins to write a recording to an empty place.
+    fn begin(hold: &mut Hold, path: &Path) {
+        let _ = std::fs::remove_dir_all(path);
+        hold.begin(Destination {
+            path: path.to_owned(),
+            command: Vec::new(),
+            origin: Origin::default(),
+            trigger: Trigger::default(),
+        })
+        .unwrap();
+    }
+
     /// Ordinals of the records of a recording.
     #[derive(Default)]
     struct Ordinals(Vec<u32>);
@@ -762,7 +774,6 @@ mod tests {
     #[test]
     fn a_recording_has_the_held_time_and_what_follows() {
         let path = std::env::temp_dir().join(format!("roctop-hold-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
         let mut hold = Hold::new(2 * SECOND, 64 << 20);
         hold.take(ProcessId(0), &Raw::Header(&Header::default()));
         calls_until(&mut hold, SECOND);
@@ -770,13 +781,7 @@ mod tests {
         calls_until(&mut hold, 10 * SECOND);
         let state = hold.state();
         assert_eq!((state.span, state.is_short), (2 * SECOND, false));
-        hold.begin(Destination {
-            path: path.clone(),
-            command: Vec::new(),
-            origin: Origin::default(),
-            trigger: Trigger::default(),
-        })
-        .unwrap();
+        begin(&mut hold, &path);
         calls_until(&mut hold, 11 * SECOND);
         let written = hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
         let mut found = Ordinals::default();
@@ -809,7 +814,6 @@ mod tests {
         // Everything is held, or what is older than a second is not.
         for (number, keep, polls) in [(0, 60 * SECOND, 2), (1, SECOND, 2), (2, SECOND, 9)] {
             let path = std::env::temp_dir().join(format!("roctop-names-{}-{number}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
             let process = ProcessId(0);
             let mut hold = Hold::new(keep, 64 << 20);
             for poll in 1..=polls {
@@ -823,13 +827,7 @@ mod tests {
             };
             hold.take(process, &Raw::Header(&Header::default()));
             name(&mut hold, 1);
-            hold.begin(Destination {
-                path: path.clone(),
-                command: Vec::new(),
-                origin: Origin::default(),
-                trigger: Trigger::default(),
-            })
-            .unwrap();
+            begin(&mut hold, &path);
             name(&mut hold, 2);
             hold.take(process, &Raw::Now((polls + 1) * SECOND));
             hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
@@ -868,7 +866,6 @@ mod tests {
         /// From a launch to the end of its kernel.
         const QUEUED: u64 = 70;
         let path = std::env::temp_dir().join(format!("roctop-launches-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
         let mut hold = Hold::new(2 * SECOND, 64 << 20);
         hold.take(ProcessId(0), &Raw::Header(&Header::default()));
         for at in [1000, 100 * SECOND] {
@@ -910,13 +907,7 @@ mod tests {
             }
         };
         run(&mut hold, 1..=1000);
-        hold.begin(Destination {
-            path: path.clone(),
-            command: Vec::new(),
-            origin: Origin::default(),
-            trigger: Trigger::default(),
-        })
-        .unwrap();
+        begin(&mut hold, &path);
         run(&mut hold, 1001..=1300);
         let written = hold.end(Trigger::default()).unwrap().join().unwrap().unwrap();
         let recording = super::super::Recording::open(&path).unwrap();

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "calls functions of MPI by their addresses")]
 
-use super::imports::{each, first_definition};
+use crate::elf::loaded::{each, first_definition};
 use crate::guard::Errno;
 use crate::{notices, real, thread};
 use roctop_ring::record::mpi;

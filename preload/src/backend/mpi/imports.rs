@@ -7,15 +7,16 @@
 //!
 //! A library whose relocation another thread has not completed is left alone until the next lookup.
 
-#![expect(unsafe_code, reason = "the loader's list of libraries and their import tables")]
+#![expect(unsafe_code, reason = "entries of import tables")]
 
 use super::functions::{Binding, FUNCTIONS, Function, named};
 use super::{calls, family};
-use crate::elf::{Import, Object, headers};
+use crate::elf::loaded::{Put, contains, each, first_definition, is_code, loader_counts, put};
+use crate::elf::{Import, Object};
 use crate::notices;
 use gate::STUB;
 use roctop_ring::sync::{AtomicU64, Ordering};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_void};
 
 /// Number of stubs: one for each function and each address behind it.
 const STUBS: usize = 1024;
@@ -23,9 +24,8 @@ const STUBS: usize = 1024;
 const DONE: usize = 4096;
 /// Beginnings of names that are looked for in import tables.
 const STARTS: [&[u8]; 3] = [b"MPI_", b"PMPI_", b"mpi_"];
-/// A library that has functions of Fortran has one of these.
+/// Every library that has MPI's functions of Fortran defines one of these.
 const OF_FORTRAN: [&CStr; 2] = [c"mpi_init_", c"mpi_init_f08_"];
-const PAGE: u64 = 4096;
 
 gate::stubs!(fn stubs, STUBS, calls::gate);
 
@@ -37,7 +37,7 @@ static BEHIND: [Behind; STUBS] = [const { [const { AtomicU64::new(0) }; 2] }; ST
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// Id of the process while a thread of it looks at tables; a child that was forked meanwhile has another one.
 static LOOKING: AtomicU64 = AtomicU64::new(0);
-/// 1 if a library has functions of Fortran: their names mean them then.
+/// 1 if a library has MPI's functions of Fortran. Without one, such names are the program's.
 static IS_FORTRAN: AtomicU64 = AtomicU64::new(0);
 /// Libraries that the loader had added and removed when all tables had been looked at.
 static SEEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -259,88 +259,10 @@ fn rewrite_entry(info: &libc::dl_phdr_info, import: &Import<'_>, meant: (usize, 
     }
 }
 
-/// Result of writing an entry.
-pub(in crate::backend) enum Put {
-    Done,
-    /// The loader is not done with it, or another thread has bound it meanwhile.
-    Later,
-    /// The system allows it not.
-    Refused,
-}
-
-/// Writes an entry in the place of what it held.
-pub(in crate::backend) fn put(info: &libc::dl_phdr_info, place: u64, [held, new]: [u64; 2], is_of_start: bool) -> Put {
-    // SAFETY: the library has this entry, which is aligned; others only read and write it whole.
-    let entry = unsafe { &*(place as *const AtomicU64) };
-    let exchange = || match entry.compare_exchange(held, new, Ordering::AcqRel, Ordering::Relaxed) {
-        Ok(_) => Put::Done,
-        Err(_) => Put::Later,
-    };
-    match (protected_page(info, place), is_writable(place)) {
-        // Others keep tables writable that the loader has made read-only: these stay as they are.
-        (None, Some(true) | None) => exchange(),
-        (Some(_), Some(true)) if is_of_start => exchange(),
-        // Before the loader is done with it.
-        (Some(_), Some(true)) => Put::Later,
-        (None, Some(false)) => Put::Refused,
-        (Some(page), _) => {
-            let allow = |rights: c_int| {
-                // SAFETY: a page of the library's table, which the loader made read-only and nothing else uses.
-                unsafe { libc::mprotect(page as *mut c_void, PAGE as usize, rights) == 0 }
-            };
-            if !allow(libc::PROT_READ | libc::PROT_WRITE) {
-                return Put::Refused;
-            }
-            let done = exchange();
-            allow(libc::PROT_READ);
-            done
-        }
-    }
-}
-
 /// Something is to be said, once, when no lock is held.
 fn say(notice: usize) {
     if let Some(notice) = NOTICES.get(notice) {
         let _ = notice.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-/// Page of an entry that the loader makes read-only after relocation.
-fn protected_page(info: &libc::dl_phdr_info, place: u64) -> Option<u64> {
-    // SAFETY: `info` comes from the loader, during the visitor's call.
-    let relro = unsafe { headers(info) }
-        .iter()
-        .find(|header| header.p_type == libc::PT_GNU_RELRO)?;
-    let begin = info.dlpi_addr.wrapping_add(relro.p_vaddr);
-    let end = begin.wrapping_add(relro.p_memsz) / PAGE * PAGE;
-    (begin / PAGE * PAGE..end)
-        .contains(&place)
-        .then_some(place / PAGE * PAGE)
-}
-
-/// Whether a word can be written: the kernel is made to add 0 to it, in a call that does nothing else. `None` if the kernel
-/// knows no such call.
-fn is_writable(place: u64) -> Option<bool> {
-    /// Bits of the operation: add, and compare for equality.
-    const ADD_NOTHING: u64 = 1 << 28;
-    let own = AtomicU64::new(0);
-    let none: u64 = 0;
-    let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: wakes nobody: no thread waits at either place; a place that may not be written is an error of the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            (&raw const own),
-            operation,
-            none,
-            none,
-            place,
-            ADD_NOTHING,
-        )
-    };
-    match result {
-        0.. => Some(true),
-        _ => (std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)).then_some(false),
     }
 }
 
@@ -360,64 +282,4 @@ fn definition(name: &CStr) -> Option<u64> {
     // A library opened later may be bound to another one than the first, unless that was there at the start.
     let (found, at) = first?;
     (others == 0 || at < AT_START.load(Ordering::Relaxed)).then_some(found)
-}
-
-/// First definition of a name in any library.
-pub(super) fn first_definition(name: &CStr) -> Option<u64> {
-    let mut found = None;
-    each(|object, _| {
-        found = object.find(name).map(|address| address as u64);
-        found.is_none()
-    });
-    found
-}
-
-/// Whether a library contains an address in a segment with these rights.
-pub(in crate::backend) fn contains(info: &libc::dl_phdr_info, address: u64, rights: u32) -> bool {
-    // SAFETY: `info` comes from the loader, during the visitor's call.
-    let segments = unsafe { headers(info) }.iter();
-    let mut segments = segments.filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & rights == rights);
-    segments.any(|header| {
-        let begin = info.dlpi_addr.wrapping_add(header.p_vaddr);
-        (begin..begin.wrapping_add(header.p_memsz)).contains(&address)
-    })
-}
-
-/// Whether an address is code of a library.
-fn is_code(address: u64) -> bool {
-    let mut is_it = false;
-    each(|_, info| {
-        is_it = contains(info, address, libc::PF_X);
-        !is_it
-    });
-    is_it
-}
-
-/// Passes the libraries in the loader's order until `visit` returns false. The loader adds and removes none meanwhile.
-pub(in crate::backend) fn each(mut visit: impl FnMut(Object, &libc::dl_phdr_info) -> bool) {
-    let mut visit: &mut dyn FnMut(Object, &libc::dl_phdr_info) -> bool = &mut visit;
-    // SAFETY: `pass` has the signature asked for and gets the address of `visit`, which lives during the call.
-    unsafe { libc::dl_iterate_phdr(Some(pass), (&raw mut visit).cast()) };
-}
-
-unsafe extern "C" fn pass(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
-    // SAFETY: `data` is the address that `each` passed.
-    let visit = unsafe { &mut *data.cast::<&mut dyn FnMut(Object, &libc::dl_phdr_info) -> bool>() };
-    // SAFETY: the loader passes a valid structure.
-    let info = unsafe { &*info };
-    // SAFETY: it comes from the loader, and `visit` uses the result only now.
-    match unsafe { Object::of(info) } {
-        Some(object) => c_int::from(!visit(object, info)),
-        None => 0,
-    }
-}
-
-/// Numbers of libraries that the loader has added and removed.
-fn loader_counts() -> [u64; 2] {
-    let mut counts = [0; 2];
-    each(|_, info| {
-        counts = [info.dlpi_adds, info.dlpi_subs];
-        false
-    });
-    counts
 }
